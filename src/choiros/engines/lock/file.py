@@ -1,0 +1,60 @@
+"""A lock on a file, which the operating system lets go when the process ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+
+from choiros.kernel.clock import Clock
+from choiros.kernel.errors import Unavailable
+
+_PAUSE_S = 0.02
+
+
+class FileLock:
+    """Holds an exclusive lock on a file that also names the holder."""
+
+    def __init__(self, path: Path, clock: Clock) -> None:
+        self._path = path
+        self._clock = clock
+        self._descriptor: int | None = None
+
+    async def acquire(self, timeout_s: float) -> None:
+        """Wait until the lock is free."""
+        deadline = self._clock.monotonic_ns() + int(timeout_s * 1e9)
+        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            while not _try(descriptor):
+                if self._clock.monotonic_ns() >= deadline:
+                    raise self._held(descriptor)
+                await self._clock.sleep(_PAUSE_S)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let go."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _held(self, descriptor: int) -> Unavailable:
+        holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
+        return Unavailable(
+            "lock.held",
+            f"Another ChoirOS (process {holder or 'unknown'}) is changing this data at the moment.",
+            fix="Wait for it to finish, or stop it, then try again. Nothing was changed.",
+            process=holder,
+        )
+
+
+def _try(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

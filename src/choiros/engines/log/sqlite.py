@@ -1,0 +1,316 @@
+"""The embedded log: one SQLite file per person, written by one connection, acknowledged when it is on disk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+
+import apsw
+
+from choiros.kernel.clock import Clock
+from choiros.kernel.errors import Conflict, Corrupt, Rejected, Unavailable
+from choiros.kernel.event import GENESIS, Draft, Point, Record, seal
+from choiros.kernel.worker import Worker
+
+APPLICATION_ID = 0x43484F52
+"""Marks the file as a ChoirOS log ("CHOR")."""
+
+FORMAT = 1
+GROUP_MAX = 512
+FOLLOW_S = 0.05
+
+SCHEMA = """
+CREATE TABLE events(
+    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, head BLOB NOT NULL, salt BLOB NOT NULL,
+    payload BLOB, hash BLOB NOT NULL
+) STRICT;
+"""
+
+_COLUMNS = "seq, id, head, salt, payload, hash"
+_INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
+
+
+class Pending:
+    """One call of `append` that waits for its group to be committed."""
+
+    __slots__ = ("drafts", "expect_seq", "future")
+
+    def __init__(self, drafts: Sequence[Draft], expect_seq: int | None) -> None:
+        self.drafts = drafts
+        self.expect_seq = expect_seq
+        self.future: asyncio.Future[list[Record]] = asyncio.get_running_loop().create_future()
+
+
+class LogFile:
+    """The file of one person: blocking calls, to be made from one thread at a time."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        self._db = _open(path, read_only=read_only)
+
+    def head(self) -> Point:
+        """Return the place of the newest event as it is in the file."""
+        rows = list(self._db.execute("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
+        return Point(*rows[0]) if rows else Point(0, GENESIS)
+
+    def read(self, after: int, limit: int) -> list[Record]:
+        """Return at most `limit` records behind a number."""
+        sql = f"SELECT {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        return list(map(Record._make, self._db.execute(sql, (after, limit))))
+
+    def fetch(self, seqs: Sequence[int]) -> list[Record]:
+        """Return the records with these numbers."""
+        found: list[Record] = []
+        for seq in sorted(set(seqs)):
+            found += map(
+                Record._make, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,))
+            )
+        return found
+
+    def commit(self, group: Sequence[Pending]) -> list[list[Record] | Exception]:
+        """Write all calls of a group in one transaction and return what became of each.
+
+        An exception leaves nothing of the group behind.
+        """
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            head = self.head()
+            outcomes: list[list[Record] | Exception] = []
+            for pending in group:
+                outcome = self._append(pending, head)
+                outcomes.append(outcome)
+                if isinstance(outcome, list) and outcome and outcome[-1].seq > head.seq:
+                    head = Point(outcome[-1].seq, outcome[-1].hash)
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._roll_back()
+            raise
+        return outcomes
+
+    def _append(self, pending: Pending, head: Point) -> list[Record] | Exception:
+        if pending.expect_seq is not None and pending.expect_seq != head.seq:
+            return self._repeated(pending) or _stale(head.seq, pending.expect_seq)
+        records: list[Record] = []
+        for draft in pending.drafts:
+            records.append(seal(draft, head))
+            head = Point(records[-1].seq, records[-1].hash)
+        try:
+            self._db.executemany(_INSERT, records)
+        except apsw.ConstraintError:
+            self._db.execute("DELETE FROM events WHERE seq >= ?", (records[0].seq,))
+            return self._repeated(pending) or _reused()
+        return records
+
+    def _repeated(self, pending: Pending) -> list[Record] | None:
+        """Return the stored records when exactly this batch is stored already."""
+        known: list[Record] = []
+        for draft in pending.drafts:
+            rows = self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE id = ?", (draft.id,))
+            known += map(Record._make, rows)
+        same = len(known) == len(pending.drafts) and all(
+            draft.payload == record.payload for draft, record in zip(pending.drafts, known, strict=True)
+        )
+        return known if same else None
+
+    def _roll_back(self) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+
+class SqliteLog:
+    """Keeps each person's events in a file of their own, with group commit.
+
+    `path_of` gives the file of a person. Calls that arrive while a commit is under way are written together by
+    the next one, so that many callers share the price of one disk flush.
+    """
+
+    def __init__(
+        self, path_of: Callable[[str], Path], worker: Worker, clock: Clock, *, read_only: bool = False
+    ) -> None:
+        self._path_of = path_of
+        self._worker = worker
+        self._clock = clock
+        self._read_only = read_only
+        self._files: dict[str, LogFile] = {}
+        self._waiting: dict[str, list[Pending]] = {}
+        self._writers: dict[str, asyncio.Task[None]] = {}
+
+    async def append(
+        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+    ) -> list[Record]:
+        """Append all drafts as one batch, or nothing; what is returned is on disk."""
+        assert drafts, "an empty batch has no place in the log"
+        pending = Pending(drafts, expect_seq)
+        self._waiting.setdefault(user, []).append(pending)
+        if user not in self._writers:
+            self._writers[user] = asyncio.create_task(self._write(user))
+        return await pending.future
+
+    async def _write(self, user: str) -> None:
+        """Commit what waits, group by group, until nothing waits."""
+        waiting = self._waiting[user]
+        try:
+            while waiting:
+                group = waiting[:GROUP_MAX]
+                del waiting[:GROUP_MAX]
+                await self._commit(user, group)
+        finally:
+            del self._writers[user]
+
+    async def _commit(self, user: str, group: Sequence[Pending]) -> None:
+        try:
+            file = await self._file(user)
+            outcomes = await self._worker.run(lambda: file.commit(group))
+        except (apsw.Error, OSError) as error:
+            outcomes = [_explained(error, self._path_of(user))] * len(group)
+            await self._reopen(user)
+        except (Corrupt, Unavailable, Rejected) as error:
+            outcomes = [error] * len(group)
+        for pending, outcome in zip(group, outcomes, strict=True):
+            if pending.future.done():
+                continue
+            if isinstance(outcome, Exception):
+                pending.future.set_exception(outcome)
+            else:
+                pending.future.set_result(outcome)
+
+    async def _reopen(self, user: str) -> None:
+        """After a failed write nothing the connection holds in memory is trusted: start from the disk again."""
+        file = self._files.pop(user, None)
+        if file is not None:
+            await self._worker.run(file.close)
+
+    async def _file(self, user: str) -> LogFile:
+        if user not in self._files:
+            path = self._path_of(user)
+            self._files[user] = await self._worker.run(lambda: LogFile(path, read_only=self._read_only))
+        return self._files[user]
+
+    async def _ask(self, user: str, call: Callable[[LogFile], list[Record]]) -> list[Record]:
+        try:
+            file = await self._file(user)
+            return await self._worker.run(lambda: call(file))
+        except (apsw.Error, OSError) as error:
+            raise _explained(error, self._path_of(user)) from error
+
+    async def head(self, user: str) -> Point:
+        """Return the place of the newest event."""
+        try:
+            file = await self._file(user)
+            return await self._worker.run(file.head)
+        except (apsw.Error, OSError) as error:
+            raise _explained(error, self._path_of(user)) from error
+
+    async def read(
+        self, user: str, after: int = 0, *, limit: int | None = None, batch: int = 1000
+    ) -> AsyncIterator[list[Record]]:
+        """Return the records behind a number, in lists."""
+        left = limit
+        while left is None or left > 0:
+            count = batch if left is None else min(batch, left)
+            records = await self._ask(user, lambda file, start=after, count=count: file.read(start, count))
+            if not records:
+                return
+            yield records
+            after = records[-1].seq
+            left = None if left is None else left - len(records)
+
+    async def fetch(self, user: str, seqs: Sequence[int]) -> list[Record]:
+        """Return the records with these numbers."""
+        return await self._ask(user, lambda file: file.fetch(seqs))
+
+    async def follow(self, user: str, after: int) -> AsyncIterator[list[Record]]:
+        """Return records behind a number, then look for new ones, also by other processes, for ever."""
+        while True:
+            async for records in self.read(user, after):
+                yield records
+                after = records[-1].seq
+            await self._clock.sleep(FOLLOW_S)
+
+    async def close(self) -> None:
+        """Finish what was accepted, then close all files."""
+        for writer in list(self._writers.values()):
+            await writer
+        for file in self._files.values():
+            await self._worker.run(file.close)
+        self._files.clear()
+
+
+def _open(path: Path, *, read_only: bool) -> apsw.Connection:
+    flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
+    db = apsw.Connection(str(path), flags=flags)
+    try:
+        db.set_busy_timeout(5000)
+        if read_only:
+            db.execute("PRAGMA query_only=ON")
+        else:
+            db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
+        _prepare(db, path, read_only=read_only)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: apsw.Connection, path: Path, *, read_only: bool) -> None:
+    marked, version = db.pragma("application_id"), db.pragma("user_version")
+    if marked == 0 and version == 0 and not read_only and db.pragma("schema_version") == 0:
+        with db:
+            db.execute(SCHEMA)
+            db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};")
+        return
+    if marked != APPLICATION_ID:
+        raise Corrupt(
+            "log.foreign",
+            f"{path.name} is a database, but not a ChoirOS log.",
+            fix="Move that file away; restore log.db from a backup if there was one.",
+            file=path.name,
+        )
+    if not isinstance(version, int) or version > FORMAT:
+        raise Rejected(
+            "log.newer",
+            f"The log has format {version}; this program knows format {FORMAT}.",
+            fix="Use the newer ChoirOS that wrote it. Nothing was changed.",
+            format=str(version),
+        )
+
+
+def _stale(seq: int, expected: int) -> Conflict:
+    return Conflict(
+        "log.stale",
+        f"The log is at event {seq}, not at {expected}.",
+        fix="Read what is new, then decide again.",
+        seq=seq,
+    )
+
+
+def _reused() -> Rejected:
+    return Rejected(
+        "log.id_reused",
+        "An event with one of these ids is stored already, with other content or without the others.",
+        fix="Give every new event a new id.",
+    )
+
+
+def _explained(error: apsw.Error | OSError, path: Path) -> Unavailable | Corrupt:
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+        return Corrupt(
+            "log.damaged",
+            f"{path.name} is damaged: {error}.",
+            fix="Nothing was changed. Copy the file aside and restore it from a backup.",
+            file=path.name,
+        )
+    if isinstance(error, apsw.FullError):
+        reason, fix = "the disk is full", "Free some space, then try again."
+    elif isinstance(error, (apsw.BusyError, apsw.LockedError)):
+        reason, fix = "another program holds it", "Close the other program, then try again."
+    else:
+        reason, fix = str(error), "Check the disk and the permissions of the data directory, then try again."
+    return Unavailable(
+        "log.unavailable", f"The log cannot be used: {reason}. Nothing was written.", fix=fix, file=path.name
+    )

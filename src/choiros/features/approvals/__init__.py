@@ -1,0 +1,1 @@
+"""Questions to the person: what the gate wants allowed, and what the answers were."""

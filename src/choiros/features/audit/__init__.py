@@ -1,0 +1,1 @@
+"""What happened, who did it and why: the log made searchable."""

@@ -1,0 +1,309 @@
+"""The rules for files: what a wish would record, decided from what stands there now. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import UNSET, Struct
+
+from choiros.features.files.changeset import ChangeSet
+from choiros.features.files.commands import CaptureFiles, Change, ChangeFiles, EditFile, MoveFile, RemoveFile
+from choiros.features.files.events import FileFact
+from choiros.features.files.merge import merge
+from choiros.features.files.text import is_text
+from choiros.kernel.command import Decision, Fact
+from choiros.kernel.errors import Conflict, Rejected
+from choiros.kernel.path import check_path, parents
+from choiros.kernel.tree import Entry
+
+
+class FilesState(Struct, frozen=True):
+    """What a rule needs to know: entries of all paths concerned, contents to merge, names that look alike."""
+
+    entries: Mapping[str, Entry | None]
+    contents: Mapping[str, bytes]
+    alike: Mapping[str, Sequence[str]]
+    ignored: Callable[[str, bool], bool]
+
+
+def decide_change(command: ChangeFiles, state: FilesState) -> Decision:
+    """Set paths; a wish that was made from an older state is merged with what stands there by now."""
+    draft = _Draft(command.workspace, state)
+    for change in _in_order(command.changes):
+        check_path(change.path)
+        if change.entry is not None:
+            _check_target(change.path, change.entry, state)
+        draft.apply(change)
+    return draft.decision()
+
+
+def decide_capture(command: CaptureFiles, state: FilesState) -> Decision:
+    """Record what is in the folder already; a removed and a new path with one content are a move."""
+    draft = _Draft(command.workspace, state, captured=True)
+    rest = list(command.changes)
+    for gone, come in _moves(rest):
+        draft.changes.move(gone.path, come.path)
+        rest.remove(gone)
+        rest.remove(come)
+    for change in _in_order(rest):
+        draft.apply(change)
+    return draft.decision()
+
+
+def decide_edit(command: EditFile, state: FilesState) -> Decision:
+    """Replace text inside a file."""
+    entry = _present(command.path, state)
+    if entry.kind != "file":
+        raise not_a_file(command.path, entry)
+    content = state.contents[entry.content]
+    fresh = _replaced(command, content)
+    changed = Entry("file", entry.mode, len(fresh), digest_of(fresh))
+    changes = ChangeSet(command.workspace, state.entries)
+    changes.put(command.path, changed)
+    return Decision(_as_facts(changes.facts()), (fresh,))
+
+
+def decide_move(command: MoveFile, state: FilesState) -> Decision:
+    """Give a file or a directory another path."""
+    check_path(command.to)
+    entry = _present(command.path, state)
+    if command.path in [command.to, *parents(command.to)]:
+        raise Rejected(
+            "files.move_into_itself",
+            f"'{command.path}' cannot be moved to '{command.to}', which lies inside it.",
+            fix="Choose a path outside it.",
+            path=command.path,
+        )
+    if state.entries.get(command.to) is not None:
+        raise Rejected(
+            "files.exists",
+            f"Something stands at '{command.to}' already.",
+            fix="Remove it first, or choose another path. Nothing is ever overwritten by a move.",
+            path=command.to,
+        )
+    _check_target(command.to, entry, state, besides=command.path)
+    changes = ChangeSet(command.workspace, state.entries)
+    changes.move(command.path, command.to)
+    return Decision(_as_facts(changes.facts()))
+
+
+def decide_remove(command: RemoveFile, state: FilesState) -> Decision:
+    """Remove a file, or a directory with what it holds."""
+    entry = _present(command.path, state)
+    changes = ChangeSet(command.workspace, state.entries)
+    if entry.kind == "dir" and command.recursive:
+        changes.remove_all(command.path)
+    else:
+        changes.remove(command.path)
+    return Decision(_as_facts(changes.facts()))
+
+
+class _Draft:
+    """Applies wishes one by one and merges where somebody else was faster."""
+
+    def __init__(self, workspace: str, state: FilesState, *, captured: bool = False) -> None:
+        self.changes = ChangeSet(workspace, state.entries)
+        self._state = state
+        self._contents: list[bytes] = []
+        self._captured = captured
+
+    def apply(self, change: Change) -> None:
+        current = self.changes.get(change.path)
+        base = current if change.base is UNSET else change.base
+        merged = combine(base, current, change.entry, self._state.contents)
+        if isinstance(merged, Clash):
+            self._keep_both(change)
+        elif merged.entry is None:
+            if current is not None:
+                self._remove(change.path, current)
+        elif merged.entry != current:
+            self._put(change.path, merged.entry)
+            self._contents += merged.contents
+
+    def _remove(self, path: str, current: Entry) -> None:
+        if self._captured and current.kind == "dir" and self.changes.holds(path):
+            # Somebody removed the folder while others wrote below it: what they wrote stays.
+            return
+        self.changes.remove(path)
+
+    def _put(self, path: str, entry: Entry) -> None:
+        if self._captured:
+            for parent in parents(path):
+                above = self.changes.get(parent)
+                if above is not None and above.kind != "dir":
+                    self.changes.remove(parent)
+            if entry.kind != "dir":
+                self.changes.remove_all(path)
+        self.changes.put(path, entry)
+
+    def _keep_both(self, change: Change) -> None:
+        if change.entry is None:
+            if self._captured:
+                return
+            raise changed_since(change.path)
+        if change.entry.kind == "dir":
+            raise changed_since(change.path)
+        beside = self.changes.free_name(change.path, "conflict")
+        self.changes.put(beside, change.entry, conflict_of=change.path)
+
+    def decision(self) -> Decision:
+        return Decision(_as_facts(self.changes.facts()), tuple(self._contents))
+
+
+class Combined(Struct, frozen=True):
+    """The result of a merge; `contents` holds content that did not exist before."""
+
+    entry: Entry | None
+    contents: tuple[bytes, ...] = ()
+
+
+class Clash(Struct, frozen=True):
+    """Both sides changed the same thing in different ways."""
+
+
+def combine(
+    base: Entry | None, ours: Entry | None, theirs: Entry | None, contents: Mapping[str, bytes]
+) -> Combined | Clash:
+    """Merge what two sides made of one thing; contents that are not given cannot be merged."""
+    if theirs == base or theirs == ours:
+        return Combined(ours)
+    if ours == base:
+        return Combined(theirs)
+    if base is None or ours is None or theirs is None:
+        return Clash()
+    if not base.kind == ours.kind == theirs.kind or base.kind == "link":
+        return Clash()
+    mode = theirs.mode if theirs.mode != base.mode else ours.mode
+    if base.kind == "dir":
+        return Combined(Entry("dir", mode))
+    return _combine_contents(base, ours, theirs, mode, contents)
+
+
+def _combine_contents(
+    base: Entry, ours: Entry, theirs: Entry, mode: int, contents: Mapping[str, bytes]
+) -> Combined | Clash:
+    if theirs.content == base.content or theirs.content == ours.content:
+        return Combined(Entry("file", mode, ours.size, ours.content))
+    if ours.content == base.content:
+        return Combined(Entry("file", mode, theirs.size, theirs.content))
+    if not {base.content, ours.content, theirs.content} <= contents.keys():
+        return Clash()
+    merged = merge(contents[base.content], contents[ours.content], contents[theirs.content]).content
+    if merged is None:
+        return Clash()
+    return Combined(Entry("file", mode, len(merged), digest_of(merged)), (merged,))
+
+
+def digest_of(content: bytes) -> str:
+    """Return the name under which a content is stored."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def changed_since(path: str) -> Conflict:
+    """Return the error for a wish that somebody else's newer change stands against."""
+    return Conflict(
+        "files.changed_since",
+        f"'{path}' was changed by somebody else in the meantime; their version was kept.",
+        fix="Look at it (choir diff, choir why), then wish again.",
+        path=path,
+    )
+
+
+def not_a_file(path: str, entry: Entry) -> Rejected:
+    """Return the error for an act on a file's text when something else stands there."""
+    kind = {"dir": "a directory", "link": "a symbolic link"}[entry.kind]
+    return Rejected("files.not_a_file", f"'{path}' is {kind}.", fix="Name a file.", path=path)
+
+
+def not_found(path: str) -> Rejected:
+    """Return the error for a path at which nothing stands."""
+    return Rejected(
+        "files.not_found", f"Nothing stands at '{path}'.", fix="'choir files' lists what is there.", path=path
+    )
+
+
+def _present(path: str, state: FilesState) -> Entry:
+    entry = state.entries.get(check_path(path))
+    if entry is None:
+        raise not_found(path)
+    return entry
+
+
+def _check_target(path: str, entry: Entry, state: FilesState, besides: str | None = None) -> None:
+    """Refuse a new path that would not be kept, or that would be taken for another one."""
+    if state.entries.get(path) is not None:
+        return
+    if any(state.ignored(above, True) for above in parents(path)) or state.ignored(path, entry.kind == "dir"):
+        raise Rejected(
+            "files.ignored",
+            f"'{path}' is ignored (.choirignore or the defaults), so it would not be kept and could not be undone.",
+            fix="Write it outside ChoirOS, change .choirignore, or choose another path.",
+            path=path,
+        )
+    alike = [name for name in state.alike.get(path, ()) if name != besides]
+    if alike:
+        raise Rejected(
+            "files.looks_alike",
+            f"'{path}' differs from '{alike[0]}' only in case or in the form of its letters.",
+            fix="Use the existing name, or one that people and other systems can tell apart.",
+            path=path,
+        )
+
+
+def _replaced(command: EditFile, content: bytes) -> bytes:
+    old, new = command.old.encode(), command.new.encode()
+    count = content.count(old) if old else 0
+    if not is_text(content):
+        raise Rejected(
+            "files.not_text",
+            f"'{command.path}' is not text.",
+            fix="Write the whole file instead.",
+            path=command.path,
+        )
+    if count == 0:
+        raise Rejected(
+            "files.edit_no_match",
+            f"The text to replace does not occur in '{command.path}'.",
+            fix="Read the file again (choir cat) and copy the text exactly, spaces and line ends included.",
+            path=command.path,
+        )
+    if count > 1 and not command.everywhere:
+        raise Rejected(
+            "files.edit_many_matches",
+            f"The text to replace occurs {count} times in '{command.path}'.",
+            fix="Give more of the text around it, or replace every occurrence (--all).",
+            path=command.path,
+        )
+    return content.replace(old, new)
+
+
+def _moves(changes: Sequence[Change]) -> list[tuple[Change, Change]]:
+    """Pair removed files with new files of one content that occurs once on each side."""
+    gone: dict[Entry, list[Change]] = {}
+    come: dict[Entry, list[Change]] = {}
+    for change in changes:
+        if change.entry is None and isinstance(change.base, Entry) and _movable(change.base):
+            gone.setdefault(change.base, []).append(change)
+        if change.entry is not None and change.base is None and _movable(change.entry):
+            come.setdefault(change.entry, []).append(change)
+    return [
+        (one[0], come[entry][0]) for entry, one in gone.items() if len(one) == 1 == len(come.get(entry, ()))
+    ]
+
+
+def _movable(entry: Entry) -> bool:
+    return entry.kind == "file" and entry.size > 0
+
+
+def _in_order(changes: Sequence[Change]) -> list[Change]:
+    """Return removals from the deepest, then the rest from the outermost."""
+    gone = sorted(
+        (change for change in changes if change.entry is None), key=lambda one: one.path, reverse=True
+    )
+    kept = sorted((change for change in changes if change.entry is not None), key=lambda one: one.path)
+    return gone + kept
+
+
+def _as_facts(facts: Sequence[FileFact]) -> tuple[Fact, ...]:
+    return tuple(Fact(fact) for fact in facts)

@@ -1,0 +1,132 @@
+"""Gathers what the rules for files need to know before they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from msgspec import UNSET
+
+from choiros.features.files.commands import CaptureFiles, Change, ChangeFiles, EditFile, MoveFile, RemoveFile
+from choiros.features.files.decide import FilesState
+from choiros.features.files.ignore import Ignore
+from choiros.features.files.text import TEXT_BYTES_MAX
+from choiros.features.files.view import FilesView
+from choiros.kernel.blob import BlobStore
+from choiros.kernel.command import Context
+from choiros.kernel.errors import Rejected
+from choiros.kernel.path import check_path, parents
+from choiros.kernel.tree import Entry
+
+IGNORE_FILE = ".choirignore"
+
+
+class Workspaces(Protocol):
+    """What the files room must know about workspaces."""
+
+    def check_open(self, workspace: str) -> None:
+        """Raise Rejected (`workspaces.*`) when there is no such workspace or it is archived."""
+        ...
+
+
+class FilesLoader:
+    """Loads states for the commands of this room."""
+
+    def __init__(self, view: FilesView, blobs: BlobStore, workspaces: Workspaces) -> None:
+        self._view = view
+        self._blobs = blobs
+        self._workspaces = workspaces
+        self._ignores: dict[str, Ignore] = {}
+
+    async def change(self, command: ChangeFiles | CaptureFiles, context: Context) -> FilesState:
+        """Load what a set of wishes concerns, and the contents that may have to be merged."""
+        del context
+        entries = self._entries(command.workspace, [change.path for change in command.changes])
+        contents = await self._contents(command.changes, entries)
+        return await self._state(command.workspace, entries, contents)
+
+    async def edit(self, command: EditFile, context: Context) -> FilesState:
+        """Load the file to edit."""
+        del context
+        entries = self._entries(command.workspace, [check_path(command.path)])
+        entry = entries[command.path]
+        if entry is None or entry.kind != "file":
+            return await self._state(command.workspace, entries, {})
+        if entry.size > TEXT_BYTES_MAX:
+            raise Rejected(
+                "files.too_large_to_edit",
+                f"'{command.path}' has {entry.size} bytes; text up to {TEXT_BYTES_MAX} bytes can be edited.",
+                fix="Write the whole file instead (choir write).",
+                path=command.path,
+            )
+        contents = {entry.content: await read_all(self._blobs, entry.content)}
+        return await self._state(command.workspace, entries, contents)
+
+    async def move(self, command: MoveFile, context: Context) -> FilesState:
+        """Load what is moved and where it shall go."""
+        del context
+        entries = self._entries(command.workspace, [check_path(command.path), check_path(command.to)])
+        return await self._state(command.workspace, entries, {})
+
+    async def remove(self, command: RemoveFile, context: Context) -> FilesState:
+        """Load what is removed."""
+        del context
+        entries = self._entries(command.workspace, [check_path(command.path)])
+        return await self._state(command.workspace, entries, {})
+
+    async def ignore(self, workspace: str) -> Ignore:
+        """Return the rules of a workspace about what is left out of the log."""
+        entry = self._view.entry(workspace, IGNORE_FILE)
+        if entry is None or entry.kind != "file" or entry.size > TEXT_BYTES_MAX:
+            return self._ignore("", "")
+        if entry.content not in self._ignores:
+            content = await read_all(self._blobs, entry.content)
+            return self._ignore(entry.content, content.decode("utf-8", "replace"))
+        return self._ignores[entry.content]
+
+    def _ignore(self, digest: str, lines: str) -> Ignore:
+        if digest not in self._ignores:
+            self._ignores[digest] = Ignore(lines)
+        return self._ignores[digest]
+
+    def _entries(self, workspace: str, paths: Iterable[str]) -> dict[str, Entry | None]:
+        self._workspaces.check_open(workspace)
+        named = set(paths)
+        wanted = {above for path in named for above in [*parents(path), path]}
+        entries = self._view.entries(workspace, sorted(wanted))
+        for path in named:
+            entry = entries[path]
+            if entry is not None and entry.kind == "dir":
+                entries.update(self._view.below(workspace, path))
+        return entries
+
+    async def _contents(
+        self, changes: Iterable[Change], entries: Mapping[str, Entry | None]
+    ) -> dict[str, bytes]:
+        contents: dict[str, bytes] = {}
+        for change in changes:
+            sides = (change.base, entries.get(change.path), change.entry)
+            if change.base is UNSET or sides[0] == sides[1] or sides[1] == sides[2] or sides[0] == sides[2]:
+                continue
+            if all(isinstance(side, Entry) and _mergeable(side) for side in sides):
+                for side in sides:
+                    if isinstance(side, Entry) and side.content not in contents:
+                        contents[side.content] = await read_all(self._blobs, side.content)
+        return contents
+
+    async def _state(
+        self, workspace: str, entries: Mapping[str, Entry | None], contents: Mapping[str, bytes]
+    ) -> FilesState:
+        ignore = await self.ignore(workspace)
+        absent = [path for path, entry in entries.items() if entry is None]
+        alike = {path: self._view.alike(workspace, path) for path in absent}
+        return FilesState(entries, contents, alike, ignore.matches)
+
+
+def _mergeable(entry: Entry) -> bool:
+    return entry.kind == "file" and entry.size <= TEXT_BYTES_MAX
+
+
+async def read_all(blobs: BlobStore, digest: str) -> bytes:
+    """Return a whole content; for contents whose size was checked."""
+    return b"".join([chunk async for chunk in blobs.read(digest)])

@@ -1,0 +1,1 @@
+"""The small core that everything passes through; it imports nothing else of ChoirOS."""

@@ -1,0 +1,218 @@
+"""The one door: every wish enters here, is judged, recorded, and only then has effects."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Protocol, cast
+
+import msgspec
+from msgspec import Struct
+
+from choiros.kernel.blob import BlobStore
+from choiros.kernel.clock import Clock
+from choiros.kernel.command import CommandType, Context, Fact, Proposal
+from choiros.kernel.errors import ChoirError, Conflict, Rejected
+from choiros.kernel.event import Draft, Event, Point
+from choiros.kernel.gate import ApprovalRequested, Gate, Ruling, VerdictRecorded
+from choiros.kernel.ids import Ids
+from choiros.kernel.journal import Journal
+from choiros.kernel.projector import ProjectorRunner
+from choiros.kernel.reactor import ReactorRunner
+
+ATTEMPTS = 4
+"""A stale writer reads again at most three times."""
+
+
+class Approvals(Protocol):
+    """What the kernel must know about a person's answers."""
+
+    def granted(self, request: str) -> str | None:
+        """Return the digest that a person has allowed under this request and nobody has used, else None."""
+        ...
+
+
+class Done(Struct, frozen=True):
+    """The wish is recorded and carried out.
+
+    `events` begin with the verdict; they are empty when everything was as wished already. `troubles` tells what
+    could not be carried out yet (a folder that does not show it, a commit that failed); the record holds.
+    """
+
+    events: tuple[Event, ...]
+    troubles: tuple[ChoirError, ...] = ()
+
+    @property
+    def facts(self) -> list[Event]:
+        """Return the events that the command led to, without the verdict."""
+        return list(self.events[1:])
+
+
+class Asked(Struct, frozen=True):
+    """Nothing has happened yet: a person is asked."""
+
+    request: str
+    reasons: str
+
+
+class Kernel:
+    """Handles the wishes of one person."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        blobs: BlobStore,
+        clock: Clock,
+        ids: Ids,
+        gate: Gate,
+        approvals: Approvals,
+        commands: Iterable[CommandType[Struct, object]],
+        projectors: ProjectorRunner,
+        reactors: ReactorRunner,
+    ) -> None:
+        self._journal = journal
+        self._blobs = blobs
+        self._clock = clock
+        self._ids = ids
+        self._gate = gate
+        self._approvals = approvals
+        self._commands = {kind.command: kind for kind in commands}
+        self._projectors = projectors
+        self._reactors = reactors
+        self._turn = asyncio.Lock()
+
+    async def propose(self, command: Struct, context: Context) -> Proposal:
+        """Return what a command would record if it were handled now; nothing happens."""
+        return await self._commands[type(command)].propose(command, context)
+
+    async def handle(self, command: Struct, context: Context) -> Done | Asked:
+        """Judge a command and, if it is allowed, record it and carry it out.
+
+        Raises Rejected when its rule or the gate refuses it (`gate.blocked`), Conflict when others kept changing
+        what it is about, and whatever its rule raises. Without a return value nothing was recorded but, for a
+        blocked command, the verdict.
+        """
+        for _ in range(ATTEMPTS):
+            position = self._projectors.position()
+            proposal = await self.propose(command, context)
+            ruling = self._with_approval(proposal, await self._gate.judge(proposal))
+            async with self._turn:
+                outcome = await self._record(proposal, ruling, position)
+            if outcome is not None:
+                troubles = await self._reactors.catch_up()
+                if troubles and isinstance(outcome, Done):
+                    return Done(outcome.events, tuple(troubles.values()))
+                return outcome
+        raise Conflict(
+            "dispatch.busy",
+            "Others kept changing the same things; nothing was done.",
+            fix="Try again.",
+        )
+
+    async def recorded(self, event: Event, approval: str) -> Done | Asked:
+        """Handle the command of an approval request again, now that a person has allowed it."""
+        request = cast("ApprovalRequested", event.payload)
+        kind = next((one for one in self._commands.values() if one.name == request.command), None)
+        if kind is None:
+            raise Rejected(
+                "approval.unknown_command",
+                f"The request is about '{request.command}', which this program does not know.",
+                fix="Deny it, and ask again for what you want.",
+            )
+        command = msgspec.json.decode(request.recorded, type=kind.command)
+        context = msgspec.json.decode(request.context, type=Context)
+        return await self.handle(command, msgspec.structs.replace(context, approval=approval))
+
+    def _with_approval(self, proposal: Proposal, ruling: Ruling) -> Ruling:
+        approval = proposal.context.approval
+        if ruling.answer != "ask" or approval is None:
+            return ruling
+        granted = self._approvals.granted(approval) == proposal.digest()
+        return Ruling("allow", ruling.verdicts) if granted else ruling
+
+    async def _record(self, proposal: Proposal, ruling: Ruling, seen: Point) -> Done | Asked | None:
+        """Append what the ruling demands; None when the state has moved under the proposal."""
+        position = await self._projectors.catch_up()
+        if position != seen:
+            again = await self.propose(proposal.command, proposal.context)
+            if again.digest() != proposal.digest():
+                return None
+        if ruling.answer == "allow" and not proposal.decision.facts:
+            return Done(())
+        for content in proposal.decision.contents:
+            await self._blobs.put(content)
+        await self._blobs.flush()
+        try:
+            events = await self._journal.append(self._drafts(proposal, ruling), expect_seq=position.seq)
+        except Conflict as stale:
+            if stale.code == "log.stale":
+                return None
+            raise
+        self._projectors.apply(events)
+        return _outcome(events, proposal, ruling)
+
+    def _drafts(self, proposal: Proposal, ruling: Ruling) -> list[Draft]:
+        context = proposal.context
+        digest = proposal.digest()
+        used = context.approval if ruling.answer == "allow" else None
+        verdict = VerdictRecorded(
+            proposal.name, digest, ruling.answer, ruling.verdicts, proposal.effect, approval=used
+        )
+        drafts = [self._draft(verdict, context, cause=context.cause)]
+        if ruling.answer == "ask":
+            request = _request(proposal, ruling, digest)
+            drafts.append(self._draft(request, context, cause=drafts[0].id))
+        if ruling.answer == "allow":
+            drafts += self._fact_drafts(proposal.decision.facts, context, drafts[0].id)
+        return drafts
+
+    def _fact_drafts(self, facts: Sequence[Fact], context: Context, verdict: str) -> list[Draft]:
+        drafts: list[Draft] = []
+        for fact in facts:
+            cause = verdict if fact.because_of is None else drafts[fact.because_of].id
+            drafts.append(self._draft(fact.payload, context, cause=cause))
+        return drafts
+
+    def _draft(self, payload: Struct, context: Context, *, cause: str | None) -> Draft:
+        now = self._clock.now_ms()
+        kind = self._journal.registry.type_of(payload)
+        return Draft(
+            self._ids.event_id(now),
+            now,
+            context.user,
+            context.source,
+            kind.name,
+            self._journal.registry.encode(payload),
+            self._ids.salt(),
+            context.session,
+            context.run,
+            cause,
+            context.labels,
+            kind.v,
+        )
+
+
+def _request(proposal: Proposal, ruling: Ruling, digest: str) -> ApprovalRequested:
+    facts = [msgspec.json.encode([type(one).__name__, one]) for one in proposal.decision.payloads]
+    return ApprovalRequested(
+        command=proposal.name,
+        digest=digest,
+        recorded=msgspec.json.encode(proposal.command).decode(),
+        context=msgspec.json.encode(proposal.context).decode(),
+        reasons=ruling.reasons(),
+        facts=tuple(fact.decode() for fact in facts),
+    )
+
+
+def _outcome(events: Sequence[Event], proposal: Proposal, ruling: Ruling) -> Done | Asked:
+    if ruling.answer == "block":
+        raise Rejected(
+            "gate.blocked",
+            f"'{proposal.name}' is not allowed: {ruling.reasons()}",
+            fix="The refusal is recorded; 'choir show' tells which rule it was.",
+            seq=events[0].seq,
+        )
+    if ruling.answer == "ask":
+        return Asked(events[1].head.id, ruling.reasons())
+    return Done(tuple(events))

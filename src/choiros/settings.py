@@ -1,0 +1,232 @@
+"""Every setting with its default; the only reader of the environment and of `choiros.toml`."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from choiros.kernel.errors import Rejected
+
+Origin = Literal["default", "file", "environment", "flag"]
+Plain = str | int | bool
+
+
+class FileSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How files are kept."""
+
+    size_bytes_max: int = 4 * 1024**3
+    """The largest file that is kept; a larger one is refused and left alone."""
+
+
+class CheckpointSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """When checkpoints are made without being asked for."""
+
+    events_max: int = 200
+    """Make one after this many changes of files."""
+    minutes_max: int = 30
+    """Make one this long after the first change."""
+
+
+class SnapshotSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the derived tables are kept for a fast rebuild."""
+
+    events_max: int = 50_000
+    """Keep a snapshot after this many events."""
+    kept: int = 2
+    """Keep this many snapshots."""
+
+
+class Settings(Struct, frozen=True, forbid_unknown_fields=True):
+    """All settings."""
+
+    user: str = "me"
+    """Whose computer is meant."""
+    lock_timeout_s: int = 10
+    """How long a command waits for another one that changes the same data."""
+    files: FileSettings = FileSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
+    snapshots: SnapshotSettings = SnapshotSettings()
+
+
+class Resolved(Struct, frozen=True):
+    """The settings in force, where they are kept, and where each value comes from."""
+
+    home: Path
+    settings: Settings
+    origins: Mapping[str, Origin]
+
+    @property
+    def file(self) -> Path:
+        """Return the settings file."""
+        return self.home / "choiros.toml"
+
+
+def keys() -> list[str]:
+    """Return the dotted names of all settings."""
+    return sorted(_flat(msgspec.to_builtins(Settings())))
+
+
+def resolve(flags: Mapping[str, str], environment: Mapping[str, str] | None = None) -> Resolved:
+    """Return the settings: flags over environment over file over default.
+
+    Raises Rejected (`config.*`) naming the key, the value, the reason and the fix.
+    """
+    environment = os.environ if environment is None else environment
+    home = Path(flags.get("home") or environment.get("CHOIR_HOME") or Path.home() / ".choir").absolute()
+    values: dict[str, Plain] = _flat(msgspec.to_builtins(Settings()))
+    origins: dict[str, Origin] = dict.fromkeys(values, "default")
+    layers: list[tuple[Origin, Mapping[str, Plain]]] = [
+        ("file", _of_file(home / "choiros.toml")),
+        ("environment", _of_environment(environment)),
+        ("flag", {key: value for key, value in flags.items() if key != "home"}),
+    ]
+    for origin, layer in layers:
+        for key, value in layer.items():
+            if key not in values:
+                raise unknown_key(key, origin)
+            values[key] = _converted(key, value, values[key], origin)
+            origins[key] = origin
+    return Resolved(home, _checked(values), origins)
+
+
+def flat(settings: Settings) -> dict[str, Plain]:
+    """Return all values under their dotted names."""
+    return _flat(msgspec.to_builtins(settings))
+
+
+def set_in_file(resolved: Resolved, key: str, value: str) -> None:
+    """Write one value into the settings file, every other line kept as it is."""
+    known = flat(resolved.settings)
+    if key not in known:
+        raise unknown_key(key, "flag")
+    converted = _converted(key, value, known[key], "flag")
+    _checked({**known, key: converted})
+    text = resolved.file.read_text(encoding="utf-8") if resolved.file.exists() else ""
+    fresh = _with_line(text.splitlines(), key, _as_toml(converted))
+    resolved.home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    beside = resolved.file.with_suffix(".new")
+    beside.write_text("\n".join(fresh) + "\n", encoding="utf-8")
+    beside.replace(resolved.file)
+
+
+def _with_line(lines: list[str], key: str, value: str) -> list[str]:
+    section, _, name = key.rpartition(".")
+    start = 0
+    if section:
+        header = f"[{section}]"
+        if header not in [line.strip() for line in lines]:
+            return [*lines, *([""] if lines else []), header, f"{name} = {value}"]
+        start = [line.strip() for line in lines].index(header) + 1
+    for number in range(start, len(lines) + 1):
+        line = lines[number].strip() if number < len(lines) else "["
+        if line.partition("=")[0].strip() == name:
+            return [*lines[:number], f"{name} = {value}", *lines[number + 1 :]]
+        if line.startswith("["):
+            return [*lines[:number], f"{name} = {value}", *lines[number:]]
+    return lines
+
+
+def _as_toml(value: Plain) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else msgspec.json.encode(value).decode()
+
+
+def _flat(tree: object, prefix: str = "") -> dict[str, Plain]:
+    found: dict[str, Plain] = {}
+    for name, value in cast("dict[str, Plain | dict[str, Plain]]", tree).items():
+        if isinstance(value, dict):
+            found.update(_flat(value, f"{prefix}{name}."))
+        else:
+            found[prefix + name] = value
+    return found
+
+
+def _of_file(path: Path) -> dict[str, Plain]:
+    try:
+        return _flat(tomllib.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise Rejected(
+            "config.unreadable",
+            f"The settings file {path.name} cannot be read: {error}.",
+            fix="Correct that line, or move the file away to use the defaults.",
+            file=path.name,
+        ) from error
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, Plain]:
+    names = {"CHOIR_" + key.replace(".", "_").upper(): key for key in keys()}
+    known = {**names, "CHOIR_HOME": ""}
+    for name in environment:
+        if name.startswith("CHOIR_") and name not in known:
+            raise unknown_key(name, "environment")
+    return {names[name]: value for name, value in environment.items() if name in names}
+
+
+def _converted(key: str, value: Plain, default: Plain, origin: Origin) -> Plain:
+    if type(value) is type(default):
+        return value
+    text = str(value).strip().lower()
+    if isinstance(default, bool) and text in {"true", "false", "1", "0"}:
+        return text in {"true", "1"}
+    if isinstance(default, int) and not isinstance(default, bool) and text.isdecimal() and len(text) < 16:
+        return int(text)
+    kind = {bool: "true or false", int: "a whole number", str: "text"}[type(default)]
+    raise Rejected(
+        "config.bad_value",
+        f"The setting '{key}' is '{value}' ({origin}), but must be {kind}.",
+        fix=f"Set it to {kind}, or take it away to use the default {default}.",
+        key=key,
+    )
+
+
+def _checked(values: Mapping[str, Plain]) -> Settings:
+    bounds = {"lock_timeout_s": 0, "snapshots.kept": 0}
+    for key, value in values.items():
+        lowest = bounds.get(key, 1)
+        if isinstance(value, int) and not isinstance(value, bool) and value < lowest:
+            raise Rejected(
+                "config.bad_value",
+                f"The setting '{key}' is {value}, but must be at least {lowest}.",
+                fix="Set it higher, or take it away to use the default.",
+                key=key,
+            )
+    tree: dict[str, object] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        place = cast("dict[str, object]", tree.setdefault(section, {})) if section else tree
+        place[name] = value
+    settings = msgspec.convert(tree, Settings)
+    check_user(settings.user)
+    return settings
+
+
+def check_user(user: str) -> str:
+    """Return the id of a person when it is one; raise Rejected (`config.bad_user`)."""
+    allowed = set("abcdefghijklmnopqrstuvwxyz0123456789_-")
+    if not 0 < len(user) <= 64 or not set(user) <= allowed:
+        raise Rejected(
+            "config.bad_user",
+            f"'{user[:80]}' cannot be the id of a person.",
+            fix="Use a-z, 0-9, '_' and '-', at most 64 characters.",
+            user=user[:80],
+        )
+    return user
+
+
+def unknown_key(key: str, origin: Origin) -> Rejected:
+    """Return the error for a setting that does not exist."""
+    return Rejected(
+        "config.unknown_key",
+        f"There is no setting '{key}' ({origin}).",
+        fix="'choir config' lists all settings.",
+        key=key,
+    )
