@@ -67,6 +67,12 @@ class Resolved(Struct, frozen=True):
         return self.home / "choiros.toml"
 
 
+def allows_colour(environment: Mapping[str, str] | None = None) -> bool:
+    """Return whether the environment allows colour: NO_COLOR is not set and the terminal is not a dumb one."""
+    environment = os.environ if environment is None else environment
+    return not environment.get("NO_COLOR") and environment.get("TERM", "dumb") not in {"dumb", ""}
+
+
 def keys() -> list[str]:
     """Return the dotted names of all settings."""
     return sorted(_flat(msgspec.to_builtins(Settings())))

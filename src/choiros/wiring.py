@@ -33,6 +33,7 @@ from choiros.features.checkpoints.decide import (
 from choiros.features.checkpoints.events import EVENTS as CHECKPOINT_EVENTS
 from choiros.features.checkpoints.react import AutomaticCheckpoints, Committer
 from choiros.features.checkpoints.view import CheckpointsProjector, CheckpointsView
+from choiros.features.files.capture import Capturer
 from choiros.features.files.check import ProtectedNames, WorkspaceChanges
 from choiros.features.files.commands import CaptureFiles, ChangeFiles, EditFile, MoveFile, RemoveFile
 from choiros.features.files.decide import (
@@ -75,7 +76,7 @@ from choiros.kernel.clock import Clock
 from choiros.kernel.command import CommandType, Context
 from choiros.kernel.dispatch import Asked, Done, Kernel
 from choiros.kernel.errors import Corrupt, Rejected, Unavailable
-from choiros.kernel.event import Event
+from choiros.kernel.event import Event, Source
 from choiros.kernel.gate import GATE_EVENTS, Check, Gate
 from choiros.kernel.ids import Ids
 from choiros.kernel.journal import Journal
@@ -206,14 +207,16 @@ class Computer:
         self.undo_view = UndoView(tables)
         self.folders = Folders(self.workspaces, parts.folder)
         self.files_loader = FilesLoader(self.files, parts.blobs, self.workspaces)
-        self.merger = Merger(
-            self.folders,
+        capturer = Capturer(
             view=self.files,
             shown=self.shown,
             loader=self.files_loader,
             blobs=parts.blobs,
             clock=parts.clock,
             record=self._captured,
+        )
+        self.merger = Merger(
+            self.folders, capturer, view=self.files, shown=self.shown, blobs=parts.blobs, clock=parts.clock
         )
         reversers = [FilesReverser(self.files, parts.blobs), WorkspacesReverser(self.workspaces)]
         self.planner = Planner(self.undo_view, self.journal, reversers)
@@ -253,7 +256,12 @@ class Computer:
             CommandType("undo", Undo, load=self.planner.undo, decide=decide_undo, effect="reversible"),
             CommandType("redo", Redo, load=self.planner.redo, decide=decide_undo, effect="reversible"),
             CommandType(
-                "approvals.decide", DecideApproval, load=answers.load, decide=decide_approval, effect="pure"
+                "approvals.decide",
+                DecideApproval,
+                load=answers.load,
+                decide=decide_approval,
+                effect="pure",
+                audited=True,
             ),
             CommandType(
                 "checkpoints.make", MakeCheckpoint, load=points.nothing, decide=decide_make, effect="pure"
@@ -342,8 +350,8 @@ class Computer:
         """Return the context of the person's own wishes."""
         return Context(self.settings.user, run=fields.get("run"), session=fields.get("session"))
 
-    async def _captured(self, command: CaptureFiles) -> Sequence[Event]:
-        outcome = await self.kernel.handle(command, Context(self.settings.user))
+    async def _captured(self, command: CaptureFiles, source: Source) -> Sequence[Event]:
+        outcome = await self.kernel.handle(command, Context(self.settings.user, source=source))
         return outcome.facts if isinstance(outcome, Done) else ()
 
     async def _reported(self, command: Struct) -> Done | Asked:
@@ -505,16 +513,14 @@ async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:
 
 def disk_parts(resolved: Resolved) -> Parts:
     """Return the engines that keep everything below the data directory."""
-    # Imported here because a command that only prints help needs none of them.
+    # Imported here, and some only where they are used: the start of every command waits for its imports.
     from choiros.engines.blob.disk import DiskBlobs  # noqa: PLC0415
     from choiros.engines.clock.system import SystemClock  # noqa: PLC0415
     from choiros.engines.ids.system import SystemIds  # noqa: PLC0415
     from choiros.engines.lock.file import FileLock  # noqa: PLC0415
     from choiros.engines.log.sqlite import SqliteLog  # noqa: PLC0415
-    from choiros.engines.repository.libgit import LibgitRepository  # noqa: PLC0415
     from choiros.engines.tables.sqlite import SqliteCabinet  # noqa: PLC0415
     from choiros.engines.tree.disk import DiskTree  # noqa: PLC0415
-    from choiros.engines.watch.inotify import InotifyWatcher  # noqa: PLC0415
     from choiros.engines.worker.inline import InlineWorker  # noqa: PLC0415
 
     settings = resolved.settings
@@ -522,6 +528,10 @@ def disk_parts(resolved: Resolved) -> Parts:
     data, worker, clock = base / ".choir", InlineWorker(), SystemClock()
     for directory in (resolved.home, base.parent, base, data):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    guard = resolved.home / ".gitignore"
+    if not guard.exists():
+        # Whoever makes a repository of the data directory shall not commit anybody's log, keys or settings.
+        guard.write_text("*\n", encoding="ascii")
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
@@ -535,7 +545,16 @@ def disk_parts(resolved: Resolved) -> Parts:
         return DiskTree(path, worker), fresh
 
     def repository_of(workspace: str, folder: str | None) -> Repository:
-        return LibgitRepository(data / "git" / f"{workspace}.git", worker, place(workspace, folder))
+        from choiros.engines.repository.libgit import LibgitRepository  # noqa: PLC0415
+
+        return LibgitRepository(
+            data / "git" / f"{workspace}.git", worker, work_folder=place(workspace, folder)
+        )
+
+    def watcher_of(workspace: str, folder: str | None) -> Watcher:
+        from choiros.engines.watch.inotify import InotifyWatcher  # noqa: PLC0415
+
+        return InotifyWatcher(place(workspace, folder))
 
     return Parts(
         log=SqliteLog(lambda _: data / "log.db", worker, clock),
@@ -547,5 +566,5 @@ def disk_parts(resolved: Resolved) -> Parts:
         folder=folder_of,
         repository=repository_of,
         place=lambda workspace, folder: str(place(workspace, folder)),
-        watcher=lambda workspace, folder: InotifyWatcher(place(workspace, folder)),
+        watcher=watcher_of,
     )

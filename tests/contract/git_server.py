@@ -6,7 +6,7 @@ import os
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -81,7 +81,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
     certificate, key = folder / "certificate", folder / "server-key"
     command = [
         *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
-        *("-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"),
+        *("-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"),
         *("-keyout", str(key), "-out", str(certificate)),
     ]
     subprocess.run(command, capture_output=True, check=True)
@@ -91,7 +91,7 @@ def make_certificate(folder: Path) -> tuple[Path, Path]:
 @contextmanager
 def serving(
     root: Path, certificate: tuple[Path, Path], *, redirect_to: str = "", wants_sign_in: bool = True
-) -> Iterator[str]:
+) -> Generator[str]:
     """Serve the repositories below a folder and yield the address of the server."""
     settings = {"root": root, "redirect_to": redirect_to, "wants_sign_in": wants_sign_in}
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), type("Configured", (Handler,), settings))

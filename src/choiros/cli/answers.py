@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from choiros.cli.client import Blamed, Difference, EventDetail, EventLine, LogQuery, UndoPreview, Why
 from choiros.cli.sentences import sentence, size
-from choiros.features.audit.view import EventFilter
+from choiros.features.audit.view import EventFilter, is_routine
 from choiros.features.files.blame import Blame
 from choiros.features.files.decide import not_found
 from choiros.features.files.diff import unified
@@ -60,7 +60,13 @@ class Answers:
         computer = self._computer
         among = None if query.path is None else computer.files.touching(self._workspace, query.path)
         wanted = EventFilter(
-            query.after, query.until, query.event_type, query.source, query.run, query.session
+            query.after,
+            query.until,
+            query.event_type,
+            query.source,
+            query.run,
+            query.session,
+            routine=query.routine or query.event_type is not None,
         )
         seqs = computer.audit.find(wanted, limit=query.limit, newest=query.newest, among=among)
         return await self.lines(seqs)
@@ -210,6 +216,8 @@ class Answers:
 
 def _matches(event: Event, query: LogQuery) -> bool:
     head = event.head
+    if not query.routine and query.event_type is None and is_routine(event):
+        return False
     kind = query.event_type
     if kind is not None:
         fits = head.event_type.startswith(kind[:-1]) if kind.endswith(".*") else head.event_type == kind

@@ -52,6 +52,8 @@ class LogQuery(Struct, frozen=True):
     limit: int = 20
     newest: bool = True
     """Return the newest matching events instead of the first."""
+    routine: bool = False
+    """Return verdicts that allowed something as well; what they led to is there anyway."""
 
 
 class FileLine(Struct, frozen=True):
@@ -272,7 +274,9 @@ class Client(Protocol):
         """Make a symbolic link."""
         ...
 
-    async def edit(self, path: str, old: str, new: str, *, everywhere: bool, run: str | None) -> Changed | Asked:
+    async def edit(
+        self, path: str, old: str, new: str, *, everywhere: bool, run: str | None
+    ) -> Changed | Asked:
         """Replace text in a file."""
         ...
 
@@ -337,7 +341,10 @@ class Client(Protocol):
         ...
 
     async def change_workspace(
-        self, act: Literal["new", "add", "use", "rename", "archive", "open", "rm"], name: str, argument: str | None
+        self,
+        act: Literal["new", "add", "use", "rename", "archive", "open", "rm"],
+        name: str,
+        argument: str | None,
     ) -> Changed | Asked:
         """Arrange workspaces; `argument` is the folder for `add` and the new name for `rename`."""
         ...

@@ -6,6 +6,7 @@ import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -50,6 +51,7 @@ from choiros.features.workspaces.commands import (
 from choiros.features.workspaces.view import Workspace, unknown
 from choiros.kernel.dispatch import Asked as Question
 from choiros.kernel.dispatch import Done
+from choiros.kernel.errors import Rejected
 from choiros.kernel.gate import ApprovalRequested
 from choiros.kernel.path import check_path, is_below, is_protected
 from choiros.kernel.tree import Entry
@@ -244,8 +246,17 @@ class DirectClient:
         """Remove files, or directories with what they hold, all or none."""
         await self._capture(paths)
         if len(paths) == 1:
-            return await self._handle(RemoveFile(self._id, paths[0], recursive), run=run)
-        return await self._handle(ChangeFiles(self._id, self._removals(paths, recursive=recursive)), run=run)
+            changed = await self._handle(RemoveFile(self._id, paths[0], recursive), run=run)
+        else:
+            wish = ChangeFiles(self._id, self._removals(paths, recursive=recursive))
+            changed = await self._handle(wish, run=run)
+        left = [
+            path for path, entry in self._computer.files.entries(self._id, paths).items() if entry is not None
+        ]
+        if left and isinstance(changed, Changed):
+            words = [f"The directory {path} stays, because it holds what is not kept." for path in left]
+            return replace(changed, warnings=[*changed.warnings, *words])
+        return changed
 
     def _removals(self, paths: Sequence[str], *, recursive: bool) -> tuple[Change, ...]:
         gone: dict[str, Change] = {}
@@ -381,6 +392,8 @@ class DirectClient:
             found = self._computer.workspaces.named(name)
             if found is not None:
                 await self._computer.merger.capture(found.id)
+        if act == "add":
+            argument = _own_folder(argument or "", self._resolved.home)
         changed = await self._handle(_workspace_command(act, name, argument))
         if act in {"add", "open"}:
             found = self._computer.workspaces.named(name)
@@ -416,6 +429,7 @@ class DirectClient:
         rebuilt = await rebuild(old.parts, old.settings, full=full)
         await old.close()
         self._computer = await open_computer(parts, old.settings, write=True, notice=_notice)
+        self._answers = Answers(self._computer, self._id)
         restored, unkept = 0, dict[str, str]()
         for one in self._computer.workspaces.all():
             if one.state == "open":
@@ -533,6 +547,27 @@ def _approval(one: Approval, event: Event) -> ApprovalLine:
 
 def _within(path: str, wanted: str | None) -> bool:
     return wanted is None or path == wanted or is_below(path, wanted)
+
+
+def _own_folder(folder: str, home: Path) -> str:
+    """Return the real place of a folder that shall become a workspace, when it may."""
+    place = Path(folder).resolve()
+    if not place.is_dir():
+        raise Rejected(
+            "workspaces.no_folder",
+            f"'{folder}' is not a folder.",
+            fix="Name a folder that exists, or make it first.",
+            folder=folder,
+        )
+    data = home.resolve()
+    if place in [data, *data.parents] or data in place.parents:
+        raise Rejected(
+            "workspaces.overlap",
+            f"'{folder}' and ChoirOS's own data directory lie inside each other.",
+            fix="Choose a folder that shares nothing with the data directory.",
+            folder=folder,
+        )
+    return str(place)
 
 
 def _workspace_command(act: str, name: str, argument: str | None) -> WorkspaceCommand:

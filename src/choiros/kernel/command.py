@@ -61,12 +61,15 @@ class CommandType(Generic[C, S]):
         load: Callable[[C, Context], Awaitable[S]],
         decide: Callable[[C, S], Decision],
         effect: Effect = "irreversible",
+        audited: bool = False,
     ) -> None:
+        """Take the parts; with `audited`, a wish that the rule refuses is recorded, whoever had it."""
         self.name = name
         self.command = command
         self.load = load
         self.decide = decide
         self.effect: Effect = effect
+        self.audited = audited
 
     async def propose(self, command: C, context: Context) -> Proposal:
         """Return what carrying out the command now would record; nothing happens."""
@@ -97,5 +100,8 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def encode_command(command: Struct) -> bytes:
-    """Return the deterministic bytes of a command or a payload."""
-    return _encoder.encode([type(command).__name__, command])
+    """Return the deterministic bytes of a command or a payload, also of one that is not valid UTF-8."""
+    try:
+        return _encoder.encode([type(command).__name__, command])
+    except UnicodeEncodeError:
+        return repr(command).encode("utf-8", "backslashreplace")

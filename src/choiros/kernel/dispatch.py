@@ -11,10 +11,10 @@ from msgspec import Struct
 
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
-from choiros.kernel.command import CommandType, Context, Fact, Proposal
+from choiros.kernel.command import CommandType, Context, Decision, Fact, Proposal
 from choiros.kernel.errors import ChoirError, Conflict, Rejected
 from choiros.kernel.event import Draft, Event, Point
-from choiros.kernel.gate import ApprovalRequested, Gate, Ruling, VerdictRecorded
+from choiros.kernel.gate import ApprovalRequested, Gate, Ruling, Verdict, VerdictRecorded
 from choiros.kernel.ids import Ids
 from choiros.kernel.journal import Journal
 from choiros.kernel.projector import ProjectorRunner
@@ -22,6 +22,9 @@ from choiros.kernel.reactor import ReactorRunner
 
 ATTEMPTS = 4
 """A stale writer reads again at most three times."""
+
+RULE = "rule"
+"""The name under which a refusal by a command's own rule is recorded."""
 
 
 class Approvals(Protocol):
@@ -95,7 +98,7 @@ class Kernel:
         """
         for _ in range(ATTEMPTS):
             position = self._projectors.position()
-            proposal = await self.propose(command, context)
+            proposal = await self._proposed(command, context)
             ruling = self._with_approval(proposal, await self._gate.judge(proposal))
             async with self._turn:
                 outcome = await self._record(proposal, ruling, position)
@@ -109,6 +112,21 @@ class Kernel:
             "Others kept changing the same things; nothing was done.",
             fix="Try again.",
         )
+
+    async def _proposed(self, command: Struct, context: Context) -> Proposal:
+        """Return the proposal; what a rule refuses to an agent, or in an audited command, is recorded as refused."""
+        try:
+            return await self.propose(command, context)
+        except (Rejected, Conflict) as refusal:
+            kind = self._commands[type(command)]
+            if kind.audited or context.source != "user":
+                proposal = Proposal(kind.name, command, context, Decision(()), kind.effect)
+                verdict = Verdict(RULE, "block", f"{refusal.message} ({refusal.code})")
+                async with self._turn:
+                    await self._projectors.catch_up()
+                    drafts = self._drafts(proposal, Ruling("block", (verdict,)))
+                    self._projectors.apply(await self._journal.append(drafts))
+            raise
 
     async def recorded(self, event: Event, approval: str) -> Done | Asked:
         """Handle the command of an approval request again, now that a person has allowed it."""

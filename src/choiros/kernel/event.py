@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from choiros.kernel.errors import Corrupt
+from choiros.kernel.errors import Corrupt, Rejected
 
 Source = Literal["user", "agent", "system"]
 
@@ -27,6 +27,9 @@ GENESIS = bytes(32)
 
 INTEGER_MAX = 2**53 - 1
 """The largest integer that every JSON reader keeps exactly; greater ones travel as strings."""
+
+SALT_BYTES = 16
+"""A salt of another length could hand bytes from the payload to itself without changing their common hash."""
 
 PAYLOAD_DOMAIN = b"choir-payload-1\x00"
 EVENT_DOMAIN = b"choir-event-1\x00"
@@ -148,25 +151,43 @@ def link(prev: bytes, head: bytes) -> bytes:
 
 
 def seal(draft: Draft, after: Point) -> Record:
-    """Give a draft its place behind `after` and return the record to store."""
+    """Give a draft its place behind `after` and return the record to store.
+
+    Raises Rejected (`event.invalid`) when its session, run, cause or labels are not valid text.
+    """
+    assert len(draft.salt) == SALT_BYTES, "the salt has another length than the chain counts on"
     seq = after.seq + 1
-    head = _json.encode(
-        Head(
-            draft.id,
-            seq,
-            draft.timestamp,
-            draft.user_id,
-            draft.source,
-            draft.event_type,
-            payload_digest(draft.salt, draft.payload),
-            draft.session_id,
-            draft.run_id,
-            draft.cause,
-            draft.labels,
-            draft.v,
-        )
+    head = Head(
+        draft.id,
+        seq,
+        draft.timestamp,
+        draft.user_id,
+        draft.source,
+        draft.event_type,
+        payload_digest(draft.salt, draft.payload),
+        draft.session_id,
+        draft.run_id,
+        draft.cause,
+        draft.labels,
+        draft.v,
     )
-    return Record(seq, draft.id, head, draft.salt, draft.payload, link(after.hash, head))
+    try:
+        stored = _json.encode(head)
+    except UnicodeEncodeError as error:
+        raise _not_text(head) from error
+    return Record(seq, draft.id, stored, draft.salt, draft.payload, link(after.hash, stored))
+
+
+def _not_text(head: Head) -> Rejected:
+    texts = {"session_id": head.session_id, "run_id": head.run_id, "cause": head.cause, "id": head.id}
+    bad = [name for name, text in texts.items() if text and text.encode("utf-8", "replace").decode() != text]
+    place = bad[0] if bad else "labels"
+    return Rejected(
+        "event.invalid",
+        f"The event is not valid at {place}: it holds text that is not valid UTF-8 (a lone surrogate).",
+        fix="Give it a name that is ordinary text.",
+        place=place,
+    )
 
 
 def open_records(records: Sequence[Record], after: Point) -> list[Head]:
@@ -187,7 +208,10 @@ def open_records(records: Sequence[Record], after: Point) -> list[Head]:
             raise broken(seq, f"its head cannot be read ({error})") from error
         if head.seq != seq or head.id != name:
             raise broken(seq, "its number or id column differs from its head")
-        if payload is not None and sha256(PAYLOAD_DOMAIN + salt + payload).hexdigest() != head.payload_hash:
+        if payload is not None and (
+            len(salt) != SALT_BYTES
+            or sha256(PAYLOAD_DOMAIN + salt + payload).hexdigest() != head.payload_hash
+        ):
             raise broken(seq, "its payload is not the one that was appended")
         heads.append(head)
         prev = digest

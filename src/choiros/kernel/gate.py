@@ -93,5 +93,5 @@ class Gate:
                 verdicts.append(verdict)
         if not verdicts:
             verdicts.append(Verdict("gate", "block", f"No rule allows the command {proposal.name}."))
-        strictest = max((verdict.answer for verdict in verdicts), key=_strictness.__getitem__)
-        return Ruling(strictest, tuple(verdicts))
+        strictest = max(verdicts, key=lambda verdict: _strictness[verdict.answer])
+        return Ruling(strictest.answer, tuple(verdicts))

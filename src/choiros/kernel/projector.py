@@ -64,7 +64,9 @@ class ProjectorRunner:
         """
         with self._tables.transaction():
             self._tables.script(POSITIONS)
-            known = dict(self._tables.query("SELECT name, version FROM projections"))
+            known = {
+                name: version for name, version in self._tables.query("SELECT name, version FROM projections")
+            }
             for projector in self._projectors:
                 version = known.get(projector.name)
                 if version is None:
@@ -104,7 +106,7 @@ class ProjectorRunner:
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events that follow the position, at once or not at all."""
         with self._tables.transaction():
-            positions = dict(self._tables.query("SELECT name, seq FROM projections"))
+            positions = {name: seq for name, seq in self._tables.query("SELECT name, seq FROM projections")}
             for projector in self._projectors:
                 seen = positions[projector.name]
                 assert isinstance(seen, int)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, cast
 
 import msgspec
@@ -60,7 +60,7 @@ class Registry:
         decode = msgspec.json.Decoder(kind.payload).decode
         self._current[kind.name] = (kind.v, decode)
 
-    def __iter__(self) -> Iterable[EventType]:
+    def __iter__(self) -> Iterator[EventType]:
         """Return all types by name."""
         return iter(sorted(self._types.values(), key=lambda kind: kind.name))
 

@@ -16,16 +16,18 @@ from choiros.kernel.worker import Worker
 APPLICATION_ID = 0x43484F52
 """Marks the file as a ChoirOS log ("CHOR")."""
 
-FORMAT = 1
 GROUP_MAX = 512
 FOLLOW_S = 0.05
 
-SCHEMA = """
-CREATE TABLE events(
-    seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, head BLOB NOT NULL, salt BLOB NOT NULL,
-    payload BLOB, hash BLOB NOT NULL
-) STRICT;
-"""
+MIGRATIONS = (
+    """
+    CREATE TABLE events(
+        seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, head BLOB NOT NULL, salt BLOB NOT NULL,
+        payload BLOB, hash BLOB NOT NULL
+    ) STRICT;
+    """,
+)
+"""Step i leads from format i to format i + 1; a step that was released is never edited."""
 
 _COLUMNS = "seq, id, head, salt, payload, hash"
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
@@ -258,26 +260,37 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
 
 
 def _prepare(db: apsw.Connection, path: Path, *, read_only: bool) -> None:
+    """Check that the file is a log of a format that is known, and bring an older one up to date."""
     marked, version = db.pragma("application_id"), db.pragma("user_version")
-    if marked == 0 and version == 0 and not read_only and db.pragma("schema_version") == 0:
-        with db:
-            db.execute(SCHEMA)
-            db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};")
-        return
-    if marked != APPLICATION_ID:
+    is_new = marked == 0 and version == 0 and db.pragma("schema_version") == 0 and not read_only
+    if not is_new and marked != APPLICATION_ID:
         raise Corrupt(
             "log.foreign",
             f"{path.name} is a database, but not a ChoirOS log.",
             fix="Move that file away; restore log.db from a backup if there was one.",
             file=path.name,
         )
-    if not isinstance(version, int) or version > FORMAT:
+    if not isinstance(version, int) or version > len(MIGRATIONS):
         raise Rejected(
             "log.newer",
-            f"The log has format {version}; this program knows format {FORMAT}.",
+            f"The log has format {version}; this program knows format {len(MIGRATIONS)}.",
             fix="Use the newer ChoirOS that wrote it. Nothing was changed.",
             format=str(version),
         )
+    if version < len(MIGRATIONS):
+        _migrate(db, path, version)
+
+
+def _migrate(db: apsw.Connection, path: Path, version: int) -> None:
+    """Carry out the missing steps in one transaction, after a copy of the file as it was."""
+    if version > 0:
+        kept = path.with_name(f"{path.stem}.format-{version}{path.suffix}")
+        kept.unlink(missing_ok=True)
+        db.execute("VACUUM INTO ?", (str(kept),))
+    with db:
+        for step in MIGRATIONS[version:]:
+            db.execute(step)
+        db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={len(MIGRATIONS)};")
 
 
 def _stale(seq: int, expected: int) -> Conflict:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
 from choiros.kernel.errors import Corrupt, Rejected
-from choiros.kernel.tables import Row, Snapshot, Value
+from choiros.kernel.tables import Row, Snapshot, Tables, Value
 
 APPLICATION_ID = 0x43485354
 """Marks the file as ChoirOS state ("CHST")."""
@@ -61,7 +61,7 @@ class SqliteTables:
         self._db.execute(sql)
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> Generator[None]:
         """Make everything inside happen at once, or not at all."""
         with self._db:
             yield
@@ -146,8 +146,9 @@ class SqliteCabinet:
         self._next.rename(self._current)
         _sync(self._current.parent)
 
-    def save(self, tables: SqliteTables, seq: int) -> Snapshot:
+    def save(self, tables: Tables, seq: int) -> Snapshot:
         """Keep a copy of the tables as the snapshot of an event."""
+        assert isinstance(tables, SqliteTables), "a cabinet keeps copies of the tables that it opened"
         self._snapshots.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = self._snapshots / "next.sqlite"
         _remove(fresh)

@@ -9,12 +9,13 @@ from typing import cast
 from msgspec import Struct
 
 from choiros.kernel.event import Event
+from choiros.kernel.gate import VerdictRecorded
 from choiros.kernel.tables import Tables, Value
 
 SCHEMA = """
 CREATE TABLE events(
     seq INTEGER PRIMARY KEY, id TEXT NOT NULL, timestamp INTEGER NOT NULL, source TEXT NOT NULL,
-    event_type TEXT NOT NULL, session_id TEXT, run_id TEXT, cause TEXT, workspace TEXT
+    event_type TEXT NOT NULL, session_id TEXT, run_id TEXT, cause TEXT, workspace TEXT, routine INTEGER NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX events_id ON events(id);
 CREATE INDEX events_type ON events(event_type, seq);
@@ -40,6 +41,8 @@ class EventFilter(Struct, frozen=True):
     run: str | None = None
     session: str | None = None
     workspace: str | None = None
+    routine: bool = True
+    """Whether verdicts that allowed something are wanted; what they led to is there anyway."""
 
 
 class AuditProjector:
@@ -52,7 +55,12 @@ class AuditProjector:
 
     def apply(self, tables: Tables, events: Sequence[Event]) -> None:
         """Bring the table from the state before these events to the state after them."""
-        tables.run("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_row, events))
+        tables.run("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", map(_row, events))
+
+
+def is_routine(event: Event) -> bool:
+    """Return whether an event only says that the gate allowed what follows it."""
+    return isinstance(event.payload, VerdictRecorded) and event.payload.answer == "allow"
 
 
 def _row(event: Event) -> tuple[Value, ...]:
@@ -68,6 +76,7 @@ def _row(event: Event) -> tuple[Value, ...]:
         head.run_id,
         head.cause,
         workspace if isinstance(workspace, str) else None,
+        int(is_routine(event)),
     )
 
 
@@ -138,6 +147,8 @@ def _where(wanted: EventFilter) -> tuple[str, list[Value]]:
     elif wanted.event_type is not None:
         parts.append("event_type = ?")
         values.append(wanted.event_type)
+    if not wanted.routine:
+        parts.append("routine = 0")
     columns = {"source": wanted.source, "run_id": wanted.run, "session_id": wanted.session}
     for column, value in {**columns, "events.workspace": wanted.workspace}.items():
         if value is not None:

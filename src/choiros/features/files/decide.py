@@ -43,7 +43,11 @@ def decide_capture(command: CaptureFiles, state: FilesState) -> Decision:
     draft = _Draft(command.workspace, state, captured=True)
     rest = list(command.changes)
     for gone, come in _moves(rest):
-        draft.changes.move(gone.path, come.path)
+        try:
+            draft.changes.move(gone.path, come.path)
+        except Rejected:
+            # A directory above it comes with the other changes: they are recorded one by one instead.
+            continue
         rest.remove(gone)
         rest.remove(come)
     for change in _in_order(rest):

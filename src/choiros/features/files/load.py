@@ -37,6 +37,7 @@ class FilesLoader:
         self._blobs = blobs
         self._workspaces = workspaces
         self._ignores: dict[str, Ignore] = {}
+        self._problems: dict[str, str] = {}
 
     async def change(self, command: ChangeFiles | CaptureFiles, context: Context) -> FilesState:
         """Load what a set of wishes concerns, and the contents that may have to be merged."""
@@ -84,9 +85,19 @@ class FilesLoader:
             return self._ignore(entry.content, content.decode("utf-8", "replace"))
         return self._ignores[entry.content]
 
+    def ignore_problem(self, workspace: str) -> str | None:
+        """Return why the workspace's own rules are not followed, None when they are."""
+        entry = self._view.entry(workspace, IGNORE_FILE)
+        return None if entry is None else self._problems.get(entry.content)
+
     def _ignore(self, digest: str, lines: str) -> Ignore:
         if digest not in self._ignores:
-            self._ignores[digest] = Ignore(lines)
+            try:
+                self._ignores[digest] = Ignore(lines)
+            except Rejected as problem:
+                # Nothing could be written any more, not even a better rule: so only the defaults hold meanwhile.
+                self._problems[digest] = f"{problem.message} {problem.fix}"
+                self._ignores[digest] = Ignore("")
         return self._ignores[digest]
 
     def _entries(self, workspace: str, paths: Iterable[str]) -> dict[str, Entry | None]:

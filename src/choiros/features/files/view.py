@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS shown(
     mtime_ns INTEGER NOT NULL, ctime_ns INTEGER NOT NULL, inode INTEGER NOT NULL, seen_ns INTEGER NOT NULL,
     PRIMARY KEY (workspace, path)
 ) WITHOUT ROWID, STRICT;
+CREATE TABLE IF NOT EXISTS merging(workspace TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
 """
 
 _ENTRY = "kind, mode, size, content, target"
@@ -62,7 +63,7 @@ class Shown(Struct, frozen=True):
 class FilesProjector:
     """Keeps `files` and `file_history`.
 
-    `shown` lies in the same database, but is knowledge about the disk and not derived from the log.
+    `shown` and `merging` lie in the same database, but are knowledge about the disk, not derived from the log.
     """
 
     name = "files"
@@ -244,6 +245,18 @@ class ShownTable:
             self._tables.run(
                 "INSERT OR REPLACE INTO shown VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows
             )
+
+    def begin(self, workspace: str) -> None:
+        """Note that the folder is being changed; unless `end` follows, temporary files may be left in it."""
+        self._tables.run("INSERT OR IGNORE INTO merging VALUES (?)", [(workspace,)])
+
+    def end(self, workspace: str) -> None:
+        """Note that the folder is no longer being changed."""
+        self._tables.run("DELETE FROM merging WHERE workspace = ?", [(workspace,)])
+
+    def was_broken_off(self, workspace: str) -> bool:
+        """Return whether the process that changed the folder last did not come to its end."""
+        return bool(self._tables.query("SELECT 1 FROM merging WHERE workspace = ?", (workspace,)))
 
     def forget(self, workspace: str) -> None:
         """Forget all about a folder."""

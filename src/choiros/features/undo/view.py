@@ -39,6 +39,9 @@ class Unit(Struct, frozen=True):
 class UndoProjector:
     """Keeps `undos`, `undone`, and `units`: one row for each event that can be taken back.
 
+    What ChoirOS recorded by itself (a directory that stays because it holds what is not kept) is nobody's doing
+    and not taken back.
+
     `units.undo` is the number of the undo that an event belongs to, when it took something back.
     """
 
@@ -65,7 +68,7 @@ class UndoProjector:
                 units = []
                 undos = {head.id: head.seq}
                 _take_back(tables, event, event.payload)
-            elif head.event_type in self._reversible:
+            elif head.event_type in self._reversible and head.source != "system":
                 placed = head.event_type not in self._unplaced
                 workspace = str(getattr(event.payload, "workspace", "")) if placed else ""
                 units.append((head.seq, workspace, head.run_id, head.cause, undos.get(head.cause or "")))

@@ -68,7 +68,7 @@ CANARIES = [
 @pytest.mark.parametrize(("kind", "canary"), CANARIES)
 def test_a_well_known_secret_is_found_wherever_it_stands(kind: str, canary: str) -> None:
     assert kinds(canary) == [kind]
-    assert kinds(f"first line\n  key: '{canary}',\n") in ([kind], [kind, kind])
+    assert kinds(f"first line\n  key: '{canary}',\n") == [kind]
     assert [finding.line for finding in find_secrets("x", f"a\nb\n{canary}\n".encode())] == [3]
 
 
@@ -134,7 +134,7 @@ def test_a_secret_between_bytes_that_are_not_text_is_found() -> None:
 
 def test_findings_come_in_the_order_of_lines_and_once_per_line() -> None:
     token = "gh" + "p_" + MIXED[:36]
-    text = f"pass" + f"word = '{MIXED[:14]}'\n{token} {token}\n" + "AK" + "IA" + UPPER[:16]
+    text = "pass" + f"word = '{MIXED[:14]}'\n{token} {token}\n" + "AK" + "IA" + UPPER[:16]
     assert find_secrets("x", text.encode()) == [
         SecretFinding("assigned_secret", 1),
         SecretFinding("github_token", 2),
@@ -150,10 +150,33 @@ def test_many_findings_are_told_up_to_a_bound() -> None:
 @pytest.mark.parametrize(
     "unit",
     [
-        "a", " ", "\n", "eyJ", "eyJaaaaaaaaaaaa.", "://", "://a:", "sk-", "gh" + "p_", "xoxb-", "token=", 'token="',
-        "token='<", "-----BEGIN ", "-----BEGIN " + "PRIVATE KEY-----", "aws_secret", "pypi-", "=", "1:AA", "hf_", "password: a1B2",
+        *(
+            "a",
+            " ",
+            "\n",
+            "=",
+            "eyJ",
+            "eyJaaaaaaaaaaaa.",
+            "://",
+            "://a:",
+            "sk-",
+            "gh" + "p_",
+            "xoxb-",
+            "1:AA",
+            "hf_",
+        ),
+        *(
+            "token=",
+            'token="',
+            "token='<",
+            "-----BEGIN ",
+            "-----BEGIN " + "PRIVATE KEY-----",
+            "aws_secret",
+            "pypi-",
+        ),
+        "password: a1B2",
     ],
-)  # fmt: skip
+)
 def test_no_long_line_is_expensive(unit: str) -> None:
     content = (unit * (1_000_000 // len(unit))).encode()
     start = time.process_time()

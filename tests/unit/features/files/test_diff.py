@@ -123,7 +123,7 @@ def test_what_a_terminal_obeys_or_a_reader_does_not_see_is_made_visible(text: st
 
 
 def test_no_control_or_format_character_reaches_a_terminal() -> None:
-    # These numbers of Arabic, Syriac and Kaithi, and the Egyptian joiners, are format characters that one sees.
+    # Marks of Arabic, Syriac and Kaithi numbers and Egyptian joiners are format characters that one sees.
     seen = {
         *range(0x600, 0x606),
         0x6DD,

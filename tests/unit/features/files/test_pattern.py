@@ -49,7 +49,6 @@ def test_a_line_says_about_what_it_speaks(line: str, pattern: Pattern) -> None:
         (r"[\]]", ["]"], ["\\"]),
         ("[[:digit:]x]", ["7", "x"], ["y"]),
         ("[[:upper:][:digit:]]", ["A", "7"], ["a"]),
-        ("[a", [], []),
         (r"\*", ["*"], ["a"]),
         (r"\#x", ["#x"], []),
         (r"\!x", ["!x"], []),
@@ -67,9 +66,6 @@ def test_a_line_says_about_what_it_speaks(line: str, pattern: Pattern) -> None:
     ],
 )
 def test_a_pattern_fits_what_git_would_fit(line: str, yes: list[str], no: list[str]) -> None:
-    if not yes and not no:
-        pytest.raises(PatternError, parse, line)
-        return
     assert [subject for subject in yes if not fits(line, subject)] == []
     assert [subject for subject in no if fits(line, subject)] == []
 

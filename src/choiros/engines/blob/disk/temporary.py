@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from pathlib import Path
@@ -11,8 +12,13 @@ _numbers = itertools.count(1)
 
 def new_name() -> str:
     """Return a name that no other process and no other call uses."""
-    pid = os.getpid()
-    return f"{pid}-{started(pid)}-{next(_numbers)}"
+    return f"{owner(os.getpid())}-{next(_numbers)}"
+
+
+@functools.cache
+def owner(pid: int) -> str:
+    """Return what tells this process from all others, also from a later one with the same number."""
+    return f"{pid}-{started(pid)}"
 
 
 def is_left_over(name: str) -> bool:

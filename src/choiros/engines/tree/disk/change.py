@@ -21,7 +21,7 @@ from choiros.engines.tree.disk.descriptors import (
     way,
 )
 from choiros.engines.tree.disk.fulfilled import is_fulfilled
-from choiros.engines.tree.disk.placing import difference, place, remove
+from choiros.engines.tree.disk.placing import difference, discarded_on_error, place, remove
 from choiros.engines.tree.disk.refusals import CHANGED, MOVED, refusal
 from choiros.engines.tree.disk.staging import Staging
 from choiros.engines.tree.disk.temporary import new_name
@@ -99,7 +99,7 @@ class Change:
             self._attempt(step.path, self._place)
         for path in sorted(self._modes, key=_depth, reverse=True):
             self._attempt(path, self._close_after_work)
-        syncing.sync_directories(self._root, self._touched)
+        syncing.sync_directories(self._root, sorted(self._touched))
         with way(self._root) as ways:
             return {path: self._outcome(path, ways) for path in self._steps}
 
@@ -127,7 +127,7 @@ class Change:
         if is_done:
             self._touched.add(tuple(above))
             return
-        reason = difference(current, step.expect)
+        reason = "" if _is_half_made(step, current) else difference(current, step.expect)
         if reason:
             self._diverged[step.path] = reason
             return
@@ -149,7 +149,7 @@ class Change:
         """Remember which mode a directory has while we work in it, and which in the end."""
         is_kept = step.entry is not None and step.entry.kind == "dir"
         final = step.entry.mode if step.entry is not None and is_kept else current.mode
-        if final != current.mode or current.mode & _ENTER_AND_WRITE != _ENTER_AND_WRITE:
+        if is_kept or _while_working(current.mode) != current.mode:
             self._modes[step.path] = _Directory(current.inode, current.mode, final)
 
     def _waiting(self, kind: Kind | None) -> list[Step]:
@@ -170,9 +170,8 @@ class Change:
 
     def _open_for_work(self, path: str) -> str:
         known = self._modes[path]
-        if known.mode & _ENTER_AND_WRITE == _ENTER_AND_WRITE:
-            return ""
-        return self._set_mode(path, known.mode | _OWNER_BITS)
+        mode = _while_working(known.mode)
+        return self._set_mode(path, mode) if mode != known.mode else ""
 
     def _close_after_work(self, path: str) -> str:
         known = self._modes[path]
@@ -205,16 +204,14 @@ class Change:
         """Make a directory under a temporary name, with its mode, then put it in place."""
         step = self._steps[path]
         assert step.entry is not None
-        if step.expect is not None and step.expect.kind == "dir":
+        if path in self._modes:
             return ""
-        mode = step.entry.mode
-        if mode & _ENTER_AND_WRITE != _ENTER_AND_WRITE:
-            mode |= _OWNER_BITS
+        mode = _while_working(step.entry.mode)
         above, name = split(path)
         with directory(self._root, above) as descriptor:
             source = Spot(descriptor, new_name())
             os.mkdir(source.name, _OWNER_BITS, dir_fd=descriptor)
-            with directory(descriptor, [source.name]) as made:
+            with discarded_on_error(source), directory(descriptor, [source.name]) as made:
                 found = os.fstat(made)
                 _change_mode(made, found.st_mode & _SPECIAL_BITS | mode)
                 ours = stat_of(os.fstat(made))
@@ -233,7 +230,9 @@ class Change:
             if step.entry.kind == "link":
                 source = Spot(descriptor, new_name())
                 os.symlink(step.entry.target, source.name, dir_fd=descriptor)
-                reason = self._put(source, Spot(descriptor, name), step=step, ours=look_at(source))
+                with discarded_on_error(source):
+                    ours = look_at(source)
+                reason = self._put(source, Spot(descriptor, name), step=step, ours=ours)
             else:
                 staging = self._staged[path]
                 with directory(self._root, staging.directory) as other:
@@ -280,6 +279,18 @@ class Change:
 
 def _depth(path: str) -> tuple[int, str]:
     return path.count("/"), path
+
+
+def _while_working(mode: int) -> int:
+    """Return the mode in which a directory can be filled."""
+    return mode if mode & _ENTER_AND_WRITE == _ENTER_AND_WRITE else mode | _OWNER_BITS
+
+
+def _is_half_made(step: Step, current: Stat | None) -> bool:
+    """Whether this is a read-only directory that an earlier call made and was killed before closing it."""
+    if step.entry is None or step.entry.kind != "dir" or current is None or current.kind != "dir":
+        return False
+    return step.entry.mode != current.mode == _while_working(step.entry.mode)
 
 
 def _change_mode(descriptor: int, mode: int) -> None:

@@ -54,7 +54,7 @@ class Way:
                 self._names.append(name)
                 self._held.append(descriptor)
             else:
-                # Holding every directory of so deep a path could use up the descriptors: only the last is kept.
+                # To hold every directory of so deep a path could use up the descriptors: the last will do.
                 self._let_go_of_deep()
                 self._deep = descriptor
         return descriptor

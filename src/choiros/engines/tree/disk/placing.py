@@ -21,6 +21,7 @@ import errno
 import fcntl
 import os
 import signal
+from collections.abc import Generator
 
 from choiros.engines.tree.disk.descriptors import LIST, READ, Spot, look_at
 from choiros.engines.tree.disk.refusals import CHANGED, OPEN, REMOVED, THERE_NOW, still_holds
@@ -43,10 +44,11 @@ def place(source: Spot, target: Spot, *, ours: Stat, expect: Stat | None) -> str
     finally:
         if not is_in:
             discard(source)
-    if not is_in or expect is None or look_at(source) is None:
+    if not is_in or expect is None:
         return reason
     try:
-        reason = _drop(source, expect)
+        # Nothing came out where names cannot be exchanged.
+        reason = "" if look_at(source) is None else _drop(source, expect)
     except OSError:
         _put_back(source, target, ours=ours.inode)
         raise
@@ -87,6 +89,16 @@ def discard(spot: Spot) -> None:
         except IsADirectoryError:
             with contextlib.suppress(OSError):
                 os.rmdir(spot.name, dir_fd=spot.directory)
+
+
+@contextlib.contextmanager
+def discarded_on_error(spot: Spot) -> Generator[None]:
+    """Remove a temporary thing of ours when the block fails."""
+    try:
+        yield
+    except OSError:
+        discard(spot)
+        raise
 
 
 def why_unlike(spot: Spot, expect: Stat | None, *, was_renamed: bool = False) -> str:

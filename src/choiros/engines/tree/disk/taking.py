@@ -16,7 +16,7 @@ _REPLACED = frozenset({errno.ENOENT, errno.ELOOP, errno.ENXIO, errno.EINVAL})
 
 
 class Taking:
-    """`begin`, for a large file `next` until nothing is left, `finish`, and `close` if that did not happen."""
+    """`begin`, `next` until nothing of a large file is left, `finish`, and `close` if that did not happen."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 
@@ -14,8 +15,13 @@ _numbers = itertools.count(1)
 
 def new_name() -> str:
     """Return a temporary name that no other process and no other call uses."""
-    pid = os.getpid()
-    return f"{TEMPORARY}{pid}-{started(pid)}-{next(_numbers)}"
+    return f"{TEMPORARY}{owner(os.getpid())}-{next(_numbers)}"
+
+
+@functools.cache
+def owner(pid: int) -> str:
+    """Return what tells this process from all others, also from a later one with the same number."""
+    return f"{pid}-{started(pid)}"
 
 
 def is_temporary(name: str) -> bool:

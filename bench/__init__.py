@@ -1,0 +1,1 @@
+"""What ChoirOS costs in time and memory: one file per figure, each measured side by side in one run."""

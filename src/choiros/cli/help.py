@@ -1,0 +1,53 @@
+"""choir help: the overview, or all about one verb."""
+
+from __future__ import annotations
+
+from choiros import __version__
+from choiros.cli.arguments import Parser, build
+from choiros.cli.call import Call
+from choiros.cli.verb import DONE, Verb
+from choiros.cli.verbs import OVERVIEW, load, unknown
+
+
+def _declare(parser: Parser) -> None:
+    parser.add_argument("words", metavar="VERB", nargs="*", help="what to tell about")
+    parser.add_argument("--version", action="store_true", help="print the version")
+
+
+def _run(call: Call) -> int:
+    if call.arguments.flag("version"):
+        _print(call, f"choir {__version__}", data={"version": __version__})
+    else:
+        text = help_of(call.arguments.texts("words"))
+        _print(call, text, data={"help": text})
+    return DONE
+
+
+def help_of(words: list[str]) -> str:
+    """Return the overview, or the page of a verb; raises WrongUsage."""
+    if not words:
+        return OVERVIEW
+    verb, program = load(words[0]), f"choir {words[0]}"
+    for word in words[1:]:
+        if word not in verb.acts:
+            raise unknown(word, program, known=verb.acts)
+        verb, program = verb.acts[word], f"{program} {word}"
+    return build(verb, program).format_help().rstrip()
+
+
+def _print(call: Call, text: str, *, data: dict[str, object]) -> None:
+    if call.screen.json:
+        call.screen.data(data)
+    else:
+        for line in text.splitlines():
+            call.screen.line(line)
+
+
+VERBS = {
+    "help": Verb(
+        "Show what there is, or all about one verb.",
+        ("choir help", "choir help workspaces new"),
+        _run,
+        _declare,
+    )
+}

@@ -1,0 +1,127 @@
+"""The entry point of the command line: finds the verb, runs it, and turns every outcome into an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from choiros.cli.verb import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+
+if TYPE_CHECKING:
+    from choiros.cli.arguments import Arguments
+    from choiros.cli.call import Connect
+    from choiros.cli.client import Client
+    from choiros.cli.show import Screen
+    from choiros.settings import Resolved
+
+
+def main() -> int:
+    """Run the command line of this process and return its exit code."""
+    return run(sys.argv[1:])
+
+
+def verbs() -> tuple[str, ...]:
+    """Return every verb."""
+    from choiros.cli.verbs import ROOMS
+
+    return tuple(ROOMS)
+
+
+def run(words: Sequence[str], connect: Connect | None = None) -> int:
+    """Carry out a command line and return its exit code; `connect` replaces the computer in tests."""
+    _open_missing_streams()
+    try:
+        status = _carry_out(words, connect)
+        sys.stdout.flush()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else DONE
+    except KeyboardInterrupt:
+        return _interrupted()
+    except BrokenPipeError:
+        return _reader_gone()
+    except Exception as error:
+        return _reported(error, words)
+    return status
+
+
+def _open_missing_streams() -> None:
+    """Give a process that was started without output something to write to."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _carry_out(words: Sequence[str], connect: Connect | None) -> int:
+    if list(words) == ["--version"]:
+        # The one answer that needs nothing else of ours.
+        from choiros import __version__
+
+        print(f"choir {__version__}")
+        return DONE
+    from choiros.cli.arguments import build, parse
+    from choiros.cli.call import Call
+    from choiros.cli.find import find
+
+    verb, program, rest = find(words)
+    arguments = parse(build(verb, program), rest)
+    outcome = verb.run(Call(arguments, screen_for(arguments), connect=connect or _direct))
+    if isinstance(outcome, int):
+        return outcome
+    import asyncio
+
+    return asyncio.run(outcome)
+
+
+async def _direct(resolved: Resolved, *, workspace: str | None, write: bool) -> Client:
+    from choiros.cli.direct import connect
+
+    return await connect(resolved, workspace=workspace, write=write)
+
+
+def screen_for(arguments: Arguments) -> Screen:
+    """Return where and how this call prints."""
+    from choiros.cli.show import Screen
+    from choiros.settings import allows_colour
+
+    colour = sys.stdout.isatty() and not arguments.flag("no_color") and allows_colour()
+    return Screen(sys.stdout, sys.stderr, keys=sys.stdin, json=arguments.flag("json"), colour=colour)
+
+
+def _interrupted() -> int:
+    if sys.stderr.isatty():
+        sys.stderr.write("\n")
+    return INTERRUPTED
+
+
+def _reader_gone() -> int:
+    """Be quiet: whoever read our output has seen enough, as in 'choir log | head'."""
+    # Python would try to write the rest when it ends, and complain.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
+
+
+def _reported(error: Exception, words: Sequence[str]) -> int:
+    """Print an error and return the exit code."""
+    from choiros.cli.arguments import Arguments, WrongUsage
+    from choiros.cli.errors import explained
+
+    options = list(words)[: list(words).index("--")] if "--" in words else words
+    screen = screen_for(Arguments({"json": "--json" in options, "no_color": "--no-color" in options}))
+    status = WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
+    try:
+        if "--debug" in options:
+            import traceback
+
+            traceback.print_exception(error)
+        screen.trouble(explained(error), status)
+        screen.flush()
+    except OSError:
+        # Nobody can read it; the exit code still tells.
+        return status
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

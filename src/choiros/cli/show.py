@@ -1,0 +1,225 @@
+"""How things are printed: plain lines for people, JSON for programs, nothing that a terminal would obey."""
+
+from __future__ import annotations
+
+import io
+import re
+import shutil
+import time
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
+
+import msgspec
+from msgspec import Struct
+
+from choiros.features.files.diff import printable
+
+if TYPE_CHECKING:
+    from choiros.kernel.errors import ChoirError
+
+Colour = Literal["bold", "dim", "red", "green", "yellow", "cyan"]
+
+_CODES: dict[Colour, str] = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "cyan": "36",
+}
+_CONTROLS = re.compile("[^\x20-\x7e]")
+_DIFF_COLOURS: dict[str, Colour] = {"+": "green", "-": "red", "@": "cyan"}
+ELLIPSIS = "..."
+WIDTH_MIN = 30
+
+
+class Paint(NamedTuple):
+    """Text in a colour, where colours are shown."""
+
+    text: str
+    colour: Colour
+
+
+Part = str | Paint
+
+
+def one_line(text: str) -> str:
+    """Return foreign text as one line in which nothing is hidden."""
+    return printable(text).replace("\t", "\\t").replace("\n", "\\n")
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal a text takes."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in {"Mn", "Me"}:
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in {"W", "F"} else 1
+
+
+def cut(text: str, width: int) -> str:
+    """Return a text that takes at most this many columns; what is cut off is shown as dots."""
+    if columns(text) <= width:
+        return text
+    room, place = width - len(ELLIPSIS), 0
+    if room <= 0:
+        return ELLIPSIS[: max(width, 0)]
+    while room >= (step := _columns(text[place])):
+        room, place = room - step, place + 1
+    return text[:place] + ELLIPSIS
+
+
+def moment(timestamp: int) -> str:
+    """Return a time as people read it: local, to the minute."""
+    return _formatted(timestamp, "%Y-%m-%d %H:%M")
+
+
+def day(timestamp: int) -> str:
+    """Return the local day of a time."""
+    return _formatted(timestamp, "%Y-%m-%d")
+
+
+def instant(timestamp: int) -> str:
+    """Return a time with its seconds and its distance from universal time."""
+    return _formatted(timestamp, "%Y-%m-%d %H:%M:%S %z")
+
+
+def _formatted(timestamp: int, form: str) -> str:
+    try:
+        return time.strftime(form, time.localtime(timestamp / 1000))
+    except (OverflowError, ValueError, OSError):
+        return "unknown time"
+
+
+def amount_of(count: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def as_json(value: object) -> str:
+    """Return a value as one line of JSON in which invisible characters are escaped."""
+    text = msgspec.json.encode(value).decode()
+    return _CONTROLS.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    letter = match[0]
+    if letter.isprintable() and printable(letter) == letter:
+        return letter
+    units = letter.encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
+
+
+class Screen:
+    """Where a call prints, and how."""
+
+    def __init__(
+        self, out: TextIO, err: TextIO, *, keys: TextIO | None, json: bool = False, colour: bool = False
+    ) -> None:
+        self._out = out
+        self._err = err
+        self.keys = keys
+        """What the person types, or what is piped in; None in a process without it."""
+        self.json = json
+        self._colour = colour
+        self.is_terminal = out.isatty()
+        self.asks = self.is_terminal and not json and keys is not None and keys.isatty()
+        """Whether there is somebody who can answer."""
+        for stream in (out, err):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+
+    def line(self, *parts: Part) -> None:
+        """Print one line for people."""
+        self._out.write("".join(map(self._shown, parts)) + "\n")
+
+    def row(self, *parts: Part, tail: Sequence[Part] = ()) -> None:
+        """Print one line of a table: on a terminal it is cut to the width, in front of its tail."""
+        if not self.is_terminal:
+            self.line(*parts, *tail)
+            return
+        room = max(shutil.get_terminal_size().columns, WIDTH_MIN) - sum(columns(_plain(one)) for one in tail)
+        fitting: list[Part] = []
+        for part in parts:
+            short = cut(one_line(_plain(part)), room)
+            room -= columns(short)
+            fitting.append(short if isinstance(part, str) else Paint(short, part.colour))
+        self.line(*fitting, *tail)
+
+    def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Print named values below each other."""
+        known = list(pairs)
+        width = max((len(name) for name, _ in known), default=0)
+        for name, value in known:
+            self.line(Paint(f"{name:<{width}}", "dim"), "  ", value)
+
+    def diff(self, text: str) -> None:
+        """Print a unified diff: safe and coloured on a terminal, exact into a pipe."""
+        if not self.is_terminal:
+            self._out.write(text)
+            return
+        for line in text.splitlines():
+            colour: Colour | None = "bold" if _is_file_line(line) else _DIFF_COLOURS.get(line[:1])
+            shown = printable(line)
+            self._out.write((self._painted(shown, colour) if colour else shown) + "\n")
+
+    def text(self, text: str) -> None:
+        """Print foreign text with its lines; on a terminal nothing in it is hidden or obeyed."""
+        self._out.write(printable(text) if self.is_terminal else text)
+
+    def raw(self, chunk: bytes) -> None:
+        """Print bytes as they are."""
+        self._out.flush()
+        self._out.buffer.write(chunk)
+        self._out.buffer.flush()
+
+    def data(self, value: Struct | dict[str, object]) -> None:
+        """Print one line of JSON."""
+        self._out.write(as_json(value) + "\n")
+
+    def note(self, *parts: Part) -> None:
+        """Tell a person something that is not the answer itself; programs that want JSON are not bothered."""
+        if not self.json:
+            self._err.write("".join(map(self._shown, parts)) + "\n")
+
+    def trouble(self, error: ChoirError, exit_code: int, *, extra: dict[str, object] | None = None) -> None:
+        """Print an error: three short lines, or one object that holds the exit code as well."""
+        self.flush()
+        if self.json:
+            self.data({**(extra or {}), "error": error.as_dict(), "exit": exit_code})
+            return
+        lines = (Paint(error.message, "red"), f"fix: {error.fix}", Paint(f"code: {error.code}", "dim"))
+        self._err.write("".join(self._shown(line) + "\n" for line in lines))
+
+    def ask(self, question: str) -> str:
+        """Return what the person answers, in lower case; empty when nobody is there."""
+        if not self.asks or self.keys is None:
+            return ""
+        self._out.write(f"{one_line(question)} ")
+        self._out.flush()
+        answer = self.keys.readline()
+        if not answer:
+            self._out.write("\n")
+        return answer.strip().lower()
+
+    def flush(self) -> None:
+        """Let everything that was printed be seen."""
+        self._out.flush()
+
+    def _shown(self, part: Part) -> str:
+        text = one_line(_plain(part))
+        return text if isinstance(part, str) else self._painted(text, part.colour)
+
+    def _painted(self, text: str, colour: Colour) -> str:
+        return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self._colour and text else text
+
+
+def _plain(part: Part) -> str:
+    return part if isinstance(part, str) else part.text
+
+
+def _is_file_line(line: str) -> bool:
+    return line.startswith(("--- ", "+++ ", "diff --git "))

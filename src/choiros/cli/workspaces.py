@@ -1,0 +1,180 @@
+"""choir workspaces: several folders of files, one of which is in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from choiros.cli.arguments import Parser, completes
+from choiros.cli.call import Call
+from choiros.cli.client import Client, WorkspaceLine
+from choiros.cli.confirm import Plan, carry_out, declare_confirmation
+from choiros.cli.show import Paint, Screen, amount_of
+from choiros.cli.verb import DONE, Run, Verb
+from choiros.cli.verbs import nearest
+from choiros.kernel.errors import Rejected
+
+
+def _declare_name(parser: Parser) -> None:
+    parser.add_argument("name", metavar="NAME", help="the workspace")
+
+
+async def _list(call: Call) -> int:
+    async with call.client(write=False) as client:
+        found = await client.workspaces()
+    if call.screen.json:
+        for line in found:
+            call.screen.data(line)
+        return DONE
+    width = max((len(line.name) for line in found), default=0)
+    for line in found:
+        mark = Paint("* ", "green") if line.current else "  "
+        state = Paint(f"  ({line.state})", "yellow") if line.state != "open" else ""
+        name = Paint(f"{line.name:<{width}}", "bold")
+        call.screen.line(mark, name, f"  {amount_of(line.files, 'path'):>12}  ", line.folder, state)
+    return DONE
+
+
+async def _new(call: Call) -> int:
+    async with call.client(write=True) as client:
+        answer = await client.change_workspace("new", call.arguments.text("name"), None)
+    return await call.settle(answer)
+
+
+async def _use(call: Call) -> int:
+    async with call.client(write=True) as client:
+        answer = await client.change_workspace("use", call.arguments.text("name"), None)
+    return await call.settle(answer)
+
+
+async def _archive(call: Call) -> int:
+    async with call.client(write=True) as client:
+        answer = await client.change_workspace("archive", call.arguments.text("name"), None)
+    return await call.settle(answer)
+
+
+async def _open(call: Call) -> int:
+    async with call.client(write=True) as client:
+        answer = await client.change_workspace("open", call.arguments.text("name"), None)
+    return await call.settle(answer)
+
+
+def _declare_add(parser: Parser) -> None:
+    completes(
+        parser.add_argument("folder", metavar="PATH", help="a folder that you already have"), "directory"
+    )
+    parser.add_argument("--name", metavar="NAME", help="how to call it (the name of the folder)")
+
+
+async def _add(call: Call) -> int:
+    folder = Path(call.arguments.text("folder")).expanduser().absolute()
+    if not folder.is_dir():
+        raise Rejected(
+            "workspaces.no_folder",
+            f"'{folder}' is not a folder.",
+            fix="Name a folder that exists, or make a new workspace: choir workspaces new NAME.",
+            folder=str(folder),
+        )
+    folder = folder.resolve()
+    async with call.client(write=True) as client:
+        answer = await client.change_workspace(
+            "add", call.arguments.maybe("name") or folder.name, str(folder)
+        )
+    return await call.settle(answer)
+
+
+def _declare_rename(parser: Parser) -> None:
+    _declare_name(parser)
+    parser.add_argument("new", metavar="NEW", help="its new name")
+
+
+async def _rename(call: Call) -> int:
+    async with call.client(write=True) as client:
+        answer = await client.change_workspace(
+            "rename", call.arguments.text("name"), call.arguments.text("new")
+        )
+    return await call.settle(answer)
+
+
+def _declare_rm(parser: Parser) -> None:
+    _declare_name(parser)
+    declare_confirmation(parser)
+
+
+async def _rm(call: Call) -> int:
+    name = call.arguments.text("name")
+    plan = Plan[WorkspaceLine](
+        preview=lambda client: _named(client, name),
+        show=_show_removal,
+        act=lambda client: client.change_workspace("rm", name, None),
+        question="Remove this workspace?",
+    )
+    return await carry_out(call, plan)
+
+
+async def _named(client: Client, name: str) -> WorkspaceLine:
+    lines = await client.workspaces()
+    for line in lines:
+        if line.name == name and line.state != "removed":
+            return line
+    near = nearest(name, [line.name for line in lines if line.state != "removed"])
+    raise Rejected(
+        "workspaces.unknown",
+        f"There is no workspace '{name}'.",
+        fix=f"Did you mean '{near}'?" if near else "'choir workspaces' lists them.",
+        workspace=name,
+    )
+
+
+def _show_removal(screen: Screen, line: WorkspaceLine) -> None:
+    screen.line(f"This removes the workspace '{line.name}' with {amount_of(line.files, 'path')}.")
+    screen.line(f"Its folder: {line.folder}")
+    screen.line("The log keeps everything: 'choir undo' or 'choir workspaces open' brings it back.")
+
+
+def _act(sentence: str, example: str, *, run: Run) -> Verb:
+    return Verb(
+        sentence, (f"choir workspaces {example}", f"choir workspaces {example} --json"), run, _declare_name
+    )
+
+
+ACTS = {
+    "list": Verb(
+        "List the workspaces; a star marks the one in use.",
+        ("choir workspaces", "choir workspaces list --json"),
+        _list,
+    ),
+    "new": _act("Make a new, empty workspace.", "new garden", run=_new),
+    "add": Verb(
+        "Make a workspace of a folder that you already have.",
+        ("choir workspaces add ~/notes", "choir workspaces add . --name website"),
+        _add,
+        _declare_add,
+    ),
+    "use": _act("Work in this workspace from now on.", "use garden", run=_use),
+    "rename": Verb(
+        "Give a workspace another name; its folder keeps its place.",
+        ("choir workspaces rename garden allotment", "choir workspaces rename garden allotment --json"),
+        _rename,
+        _declare_rename,
+    ),
+    "archive": _act(
+        "Put a workspace away: nothing in it changes until it is opened again.", "archive garden", _archive
+    ),
+    "open": _act("Bring an archived or removed workspace back.", "open garden", run=_open),
+    "rm": Verb(
+        "Remove a workspace and its folder; the log keeps everything, so it can be undone.",
+        ("choir workspaces rm garden --preview", "choir workspaces rm garden --yes"),
+        _rm,
+        _declare_rm,
+    ),
+}
+
+VERBS = {
+    "workspaces": Verb(
+        "List and arrange workspaces: folders of files, each with its own undo.",
+        ("choir workspaces", "choir workspaces new garden"),
+        _list,
+        acts=ACTS,
+        default_act="list",
+    )
+}
