@@ -42,10 +42,9 @@ class BareFile(LogFile):
 class BareLog(SqliteLog):
     """The same queue, the same groups, the same thread, around a bare file."""
 
-    async def _file(self, user: str) -> LogFile:
+    def _file(self, user: str) -> LogFile:
         if user not in self._files:
-            path = self._path_of(user)
-            self._files[user] = await self._worker.run(lambda: BareFile(path))
+            self._files[user] = BareFile(self._path_of(user))
         return self._files[user]
 
 

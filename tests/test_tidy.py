@@ -82,6 +82,10 @@ ALLOWED: dict[Rule, list[Texts]] = {
         {E + "log/a.py": "try: f()\nexcept BaseException:\n    undo()\n    raise"},
         {K + "reactor.py": "try: f()\nexcept Exception as error: record(error)"},
     ],
+    house.modules_open_with_a_sentence: [
+        {K + "a.py": '"""What happened, in order."""'},
+        {house.SRC + "cli/a.py": '"""choir at: look at a state of the past."""'},
+    ],
     house.paths_are_not_compared_as_strings: [{F + "audit/a.py": "event_type.startswith('file.')"}],
     house.engines_have_a_port_and_a_contract: [
         {E + "log/a.py": "", K + "log.py": PROTOCOL + "    x: int", house.SRC + "testing/log_contract.py": ""}

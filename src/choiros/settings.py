@@ -16,6 +16,9 @@ from choiros.kernel.errors import Rejected
 Origin = Literal["default", "file", "environment", "flag"]
 Plain = str | int | bool
 
+NUMBER_MAX = 2**53 - 1
+"""The largest number that any setting takes."""
+
 
 class FileSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """How files are kept."""
@@ -107,28 +110,47 @@ def flat(settings: Settings) -> dict[str, Plain]:
 
 
 def set_in_file(resolved: Resolved, key: str, value: str) -> None:
-    """Write one value into the settings file, every other line kept as it is."""
+    """Write one value into the settings file, every other line kept as it is.
+
+    Raises Rejected (`config.*`), the file untouched, when the value is wrong or the file is too artful to be edited.
+    """
     known = flat(resolved.settings)
     if key not in known:
         raise unknown_key(key, "flag")
     converted = _converted(key, value, known[key], "flag")
     _checked({**known, key: converted})
-    text = resolved.file.read_text(encoding="utf-8") if resolved.file.exists() else ""
-    fresh = _with_line(text.splitlines(), key, _as_toml(converted))
+    text = resolved.file.read_bytes().decode() if resolved.file.exists() else ""
+    lines = text.removesuffix("\n").split("\n") if text else []
+    fresh = "\n".join(_with_line(lines, key, _as_toml(converted))) + "\n"
+    _check_edited(text, fresh, key=key, value=converted)
     resolved.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = resolved.file.with_suffix(".new")
-    beside.write_text("\n".join(fresh) + "\n", encoding="utf-8")
+    beside.write_bytes(fresh.encode())
     beside.replace(resolved.file)
+
+
+def _check_edited(text: str, fresh: str, *, key: str, value: Plain) -> None:
+    try:
+        is_right = _flat(tomllib.loads(fresh)) == {**_flat(tomllib.loads(text)), key: value}
+    except ValueError:
+        is_right = False
+    if not is_right:
+        raise Rejected(
+            "config.not_editable",
+            f"The setting '{key}' stands in choiros.toml in a form that cannot be edited from here.",
+            fix=f"Open the file and set {key} to {value} by hand. Nothing was changed.",
+            key=key,
+        )
 
 
 def _with_line(lines: list[str], key: str, value: str) -> list[str]:
     section, _, name = key.rpartition(".")
     start = 0
     if section:
-        header = f"[{section}]"
-        if header not in [line.strip() for line in lines]:
-            return [*lines, *([""] if lines else []), header, f"{name} = {value}"]
-        start = [line.strip() for line in lines].index(header) + 1
+        headers = [_header(line) for line in lines]
+        if section not in headers:
+            return [*lines, *([""] if lines else []), f"[{section}]", f"{name} = {value}"]
+        start = headers.index(section) + 1
     for number in range(start, len(lines) + 1):
         line = lines[number].strip() if number < len(lines) else "["
         if line.partition("=")[0].strip() == name:
@@ -136,6 +158,12 @@ def _with_line(lines: list[str], key: str, value: str) -> list[str]:
         if line.startswith("["):
             return [*lines[:number], f"{name} = {value}", *lines[number:]]
     return lines
+
+
+def _header(line: str) -> str:
+    """Return the name of the section that a line opens, '' for any other line."""
+    code = line.partition("#")[0].strip()
+    return code[1:-1].strip() if code.startswith("[") and code.endswith("]") else ""
 
 
 def _as_toml(value: Plain) -> str:
@@ -198,11 +226,11 @@ def _checked(values: Mapping[str, Plain]) -> Settings:
     bounds = {"lock_timeout_s": 0, "snapshots.kept": 0}
     for key, value in values.items():
         lowest = bounds.get(key, 1)
-        if isinstance(value, int) and not isinstance(value, bool) and value < lowest:
+        if isinstance(value, int) and not isinstance(value, bool) and not lowest <= value <= NUMBER_MAX:
             raise Rejected(
                 "config.bad_value",
-                f"The setting '{key}' is {value}, but must be at least {lowest}.",
-                fix="Set it higher, or take it away to use the default.",
+                f"The setting '{key}' is {value}, but must be between {lowest} and {NUMBER_MAX}.",
+                fix="Set it to a number in between, or take it away to use the default.",
                 key=key,
             )
     tree: dict[str, object] = {}

@@ -123,6 +123,11 @@ def head_to_nothing(git_dir: Path) -> None:
     (git_dir / "refs/heads/main").write_text("1" * 40 + "\n")
 
 
+def lost_head(git_dir: Path) -> None:
+    head = (git_dir / "refs/heads/main").read_text().strip()
+    (git_dir / "objects" / head[:2] / head[2:]).unlink()
+
+
 def broken_configuration(git_dir: Path) -> None:
     (git_dir / "config").write_text("[core\n")
 
@@ -150,19 +155,22 @@ def zeroed_objects(git_dir: Path) -> None:
         empty_head,
         circular_head,
         head_to_nothing,
+        lost_head,
         broken_configuration,
         unknown_format,
         no_objects,
         zeroed_objects,
     ],
 )
+@pytest.mark.parametrize("restarted", [False, True])
 async def test_a_damaged_repository_is_named_and_left_as_it_is(
-    workspace: Workspace, harm: Callable[[Path], None]
+    workspace: Workspace, harm: Callable[[Path], None], *, restarted: bool
 ) -> None:
     workspace.write("a", "1")
     await workspace.checkpoint()
     harm(workspace.git_dir)
-    workspace.reopen()
+    if restarted:
+        workspace.reopen()
     for call in (workspace.checkpoint(), workspace.repository.log()):
         with pytest.raises(Corrupt) as failed:
             await call

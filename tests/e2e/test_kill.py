@@ -67,7 +67,10 @@ def _killed_after(home: Path, seed: int, seconds: float) -> dict[int, str]:
     """Let the computer work, kill it, and return the events that it had acknowledged."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CHOIR_")}
     with subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(home), str(seed)], stdout=subprocess.PIPE, text=True, env=environment
+        [sys.executable, "-c", WORKER, str(home), str(seed)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
     ) as process:
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)

@@ -61,7 +61,7 @@ async def _show(call: Call) -> int:
 
 
 async def _chosen(client: Client, text: str) -> ApprovalLine:
-    """Return the open request that is meant: by its id, by the beginning of its id, or by the number of its event."""
+    """Return the open request with this id, with an id that begins so, or with this number."""
     lines = await client.approvals()
     found = [line for line in lines if text in {line.request, str(line.seq)}]
     if not found and len(text) >= PREFIX_MIN:

@@ -24,7 +24,7 @@ VALUED = {
 EVERYWHERE = (
     "everywhere:\n  --json  --user ID  --workspace NAME  --home DIR  --set KEY=VALUE  --no-color  --debug"
 )
-EXITS = "exit codes:\n  0 done  1 refused or failed  2 wrong usage  3 waits for an approval  130 stopped by Ctrl-C"
+EXITS = "exit codes:\n  0 done  1 refused or failed  2 wrong usage  3 waits for an approval  130 Ctrl-C"
 NUMBER_DIGITS_MAX = 15
 
 
@@ -50,7 +50,7 @@ class Parser(ArgumentParser):
 
     def advice(self) -> str:
         """Return how the verb is called."""
-        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        usage = " ".join(self.format_usage().removeprefix("usage: ").replace(" [-h]", "").split())
         return f"Call it so: {usage}. 'choir help {self.prog.removeprefix('choir ')}' tells more."
 
     def options(self) -> list[str]:
@@ -86,7 +86,7 @@ class Arguments:
 
 
 def build(verb: Verb, program: str, *, visible: bool = False) -> Parser:
-    """Return the parser of a verb, with those of its acts; `visible` shows the options that every verb has."""
+    """Return the parser of a verb and its acts; `visible` shows the options that every verb has."""
     parser = Parser(
         prog=program,
         description=verb.sentence,
@@ -103,7 +103,8 @@ def build(verb: Verb, program: str, *, visible: bool = False) -> Parser:
                 name, help=act.sentence, parents=[described], add_help=False, prog=described.prog
             )
             fresh.description = act.sentence
-    verb.declare(parser)
+    if verb.declare is not None:
+        verb.declare(parser)
     return parser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct
 
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call
@@ -93,5 +93,5 @@ def _unconfirmed(screen: Screen, plan: Plan[Preview], *, preview: Preview) -> in
     )
     if not screen.json:
         plan.show(screen, preview)
-    screen.trouble(refusal, FAILED, extra={"preview": to_builtins(preview)})
+    screen.trouble(refusal, FAILED, extra={"preview": preview})
     return FAILED

@@ -16,7 +16,7 @@ _FIXES = {
 }
 
 
-class Bug(ChoirError):
+class Bug(ChoirError):  # noqa: N818 (a plain noun, as everywhere in the error tree)
     """Something that nobody foresaw."""
 
 

@@ -21,7 +21,7 @@ WHO: dict[str, Colour] = {"agent": "cyan", "user": "green", "system": "dim"}
 
 
 def show_line(screen: Screen, line: EventLine) -> None:
-    """Print an event as a line of the log: number, time, who, what, in which run, and whether it is undone."""
+    """Print an event as a line of the log: number, time, who, what, in which run, whether undone."""
     tail: list[Part] = []
     if line.run_id is not None:
         tail.append(Paint(f"  [{line.run_id}]", "dim"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -31,7 +33,7 @@ def verbs() -> tuple[str, ...]:
 
 def run(words: Sequence[str], connect: Connect | None = None) -> int:
     """Carry out a command line and return its exit code; `connect` replaces the computer in tests."""
-    _open_missing_streams()
+    _prepare_streams()
     try:
         status = _carry_out(words, connect)
         sys.stdout.flush()
@@ -46,11 +48,14 @@ def run(words: Sequence[str], connect: Connect | None = None) -> int:
     return status
 
 
-def _open_missing_streams() -> None:
-    """Give a process that was started without output something to write to."""
+def _prepare_streams() -> None:
+    """Make sure that every text can be printed, also where there is no output or only ASCII."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115 (as long as we live)
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _carry_out(words: Sequence[str], connect: Connect | None) -> int:
@@ -97,9 +102,14 @@ def _interrupted() -> int:
 
 def _reader_gone() -> int:
     """Be quiet: whoever read our output has seen enough, as in 'choir log | head'."""
-    # Python would try to write the rest when it ends, and complain.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _forget_output()
     return DONE
+
+
+def _forget_output() -> None:
+    """Let go of what cannot be written: Python would try again when it ends, and complain."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _reported(error: Exception, words: Sequence[str]) -> int:
@@ -116,10 +126,10 @@ def _reported(error: Exception, words: Sequence[str]) -> int:
 
             traceback.print_exception(error)
         screen.trouble(explained(error), status)
-        screen.flush()
+        sys.stdout.flush()
     except OSError:
-        # Nobody can read it; the exit code still tells.
-        return status
+        # The exit code still tells.
+        _forget_output()
     return status
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import contextlib
 import re
 import shutil
 import time
@@ -124,13 +124,10 @@ class Screen:
         self.keys = keys
         """What the person types, or what is piped in; None in a process without it."""
         self.json = json
-        self._colour = colour
+        self.colour = colour
         self.is_terminal = out.isatty()
         self.asks = self.is_terminal and not json and keys is not None and keys.isatty()
         """Whether there is somebody who can answer."""
-        for stream in (out, err):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(errors="backslashreplace")
 
     def line(self, *parts: Part) -> None:
         """Print one line for people."""
@@ -187,22 +184,25 @@ class Screen:
 
     def trouble(self, error: ChoirError, exit_code: int, *, extra: dict[str, object] | None = None) -> None:
         """Print an error: three short lines, or one object that holds the exit code as well."""
-        self.flush()
         if self.json:
             self.data({**(extra or {}), "error": error.as_dict(), "exit": exit_code})
             return
+        # What was printed before comes first, if it can be printed at all.
+        with contextlib.suppress(OSError):
+            self.flush()
         lines = (Paint(error.message, "red"), f"fix: {error.fix}", Paint(f"code: {error.code}", "dim"))
         self._err.write("".join(self._shown(line) + "\n" for line in lines))
 
-    def ask(self, question: str) -> str:
-        """Return what the person answers, in lower case; empty when nobody is there."""
+    def ask(self, question: str) -> str | None:
+        """Return what the person answers, in lower case; None when nobody is there, or nobody any more."""
         if not self.asks or self.keys is None:
-            return ""
+            return None
         self._out.write(f"{one_line(question)} ")
         self._out.flush()
         answer = self.keys.readline()
         if not answer:
             self._out.write("\n")
+            return None
         return answer.strip().lower()
 
     def flush(self) -> None:
@@ -214,7 +214,7 @@ class Screen:
         return text if isinstance(part, str) else self._painted(text, part.colour)
 
     def _painted(self, text: str, colour: Colour) -> str:
-        return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self._colour and text else text
+        return f"\x1b[{_CODES[colour]}m{text}\x1b[0m" if self.colour and text else text
 
 
 def _plain(part: Part) -> str:

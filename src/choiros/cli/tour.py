@@ -59,7 +59,7 @@ def tour(screen: Screen) -> int:
             screen.line(Paint(f"{number}/{len(STEPS)}  ", "dim"), step.sentence)
             screen.line(Paint(f"  $ {in_words(step)}", "cyan"))
             answer = screen.ask("[Enter, s, q]")
-            if answer in QUIT:
+            if answer is None or answer in QUIT:
                 break
             if answer not in SKIP:
                 _run(step, screen, home=home)
@@ -79,7 +79,9 @@ def _run(step: Step, screen: Screen, *, home: Path) -> None:
     """Run a step as a process of its own, just as the person would."""
     screen.flush()
     command = [sys.executable, "-m", "choiros.cli.main", *step.words, "--home", str(home), "--user", "guest"]
-    subprocess.run(command, input=step.content.encode(), cwd=home, check=False)
+    if not screen.colour:
+        command.append("--no-color")
+    subprocess.run(command, input=step.content.encode(), cwd=home, check=False)  # noqa: S603 (our own program, our own words)
 
 
 @contextmanager

@@ -20,7 +20,9 @@ OBSTACLES_NAMED = 3
 
 def show_preview(screen: Screen, preview: UndoPreview) -> None:
     """Print what would be taken back, which files change, what stays for ever, and what is in the way."""
-    screen.line(Paint(f"This takes back {amount_of(len(preview.events), 'event')}:", "bold"))
+    what = amount_of(len(preview.events), "event")
+    redo = f"This brings back what event {preview.name} took, by taking back {what}:"
+    screen.line(Paint(redo if preview.target == "redo" else f"This takes back {what}:", "bold"))
     for line in preview.events[-EVENTS_SHOWN:]:
         show_line(screen, line)
     if len(preview.events) > EVENTS_SHOWN:
@@ -53,10 +55,11 @@ def _obstacle(preview: UndoPreview) -> ChoirError | None:
     if not preview.obstacles:
         return None
     named = "; ".join(preview.obstacles[:OBSTACLES_NAMED])
-    more = len(preview.obstacles) - OBSTACLES_NAMED
+    left = len(preview.obstacles) - OBSTACLES_NAMED
+    more = f"; and {left} more" if left > 0 else ""
     return Conflict(
         "undo.conflict",
-        f"It cannot be taken back without losing newer changes: {named}{f'; and {more} more' if more > 0 else ''}.",
+        f"It cannot be taken back without losing newer changes: {named}{more}.",
         fix="Undo the newer changes first, or leave these files as they are: --except PATH.",
         places=list(preview.obstacles),
     )
@@ -142,7 +145,7 @@ def _declare_redo(parser: Parser) -> None:
 
 VERBS = {
     "undo": Verb(
-        "Take back the newest change, a run, an event, or everything after one; first it shows what that means.",
+        "Take back the newest change, a run, an event, or everything after one, after a preview.",
         ("choir undo --preview", "choir undo 120 --except notes/today.md --yes"),
         _undo,
         _declare_undo,

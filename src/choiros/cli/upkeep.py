@@ -5,7 +5,7 @@ from __future__ import annotations
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call, show_changed
 from choiros.cli.log import show_line
-from choiros.cli.sentences import size
+from choiros.cli.direct.sentences import size
 from choiros.cli.show import Paint, amount_of
 from choiros.cli.verb import DONE, Verb
 

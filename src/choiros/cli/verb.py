@@ -18,18 +18,13 @@ INTERRUPTED = 130
 Run = Callable[["Call"], "int | Coroutine[None, None, int]"]
 
 
-def no_arguments(parser: Parser) -> None:
-    """Declare nothing."""
-    del parser
-
-
 class Verb(NamedTuple):
     """One verb: its sentence in the help, two examples, its arguments, and what it does."""
 
     sentence: str
     examples: tuple[str, str]
     run: Run
-    declare: Callable[[Parser], None] = no_arguments
+    declare: Callable[[Parser], None] | None = None
     acts: Mapping[str, Verb] = {}
     """For a verb that has verbs of its own, such as `workspaces new`."""
     default_act: str = ""

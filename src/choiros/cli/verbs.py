@@ -41,27 +41,27 @@ ROOMS = {
 }
 
 OVERVIEW = """\
-usage: choir [OPTIONS] VERB ...        'choir help VERB' tells all about one
+usage: choir [OPTIONS] VERB ...      'choir help VERB' tells all about one
 
-start      up                    a first tour, three minutes
-           status, config        the computer at a glance; every setting with its origin
-look       log, show             what happened; one event in detail
-           why                   who wrote each line of a file, when, and because of what
-           files, cat, diff      what is there, now or as it was (--at SEQ); what differs
-           at                    look at everything as it was right after an event
-change     write, edit           write a file, replace text in it
-           mv, rm, mkdir         move, remove, make a directory
-           ln, chmod             make a link, set permissions
-           watch                 record what other programs change, as it happens
-go back    undo, redo            take back the last change, a run, an event, or all since one
-           checkpoint(s)         name this state; list, compare, restore, push
-arrange    workspaces            several folders: new, add, use, rename, archive, rm
-           approvals             questions that wait for a person
-repair     rebuild, gc           make derived data again; remove what nothing names
-shell      completion, help      complete words in bash and zsh; this page
+start    up                  a first tour, three minutes
+         status, config      the computer at a glance; all settings
+look     log, show           what happened; one event in detail
+         why                 who wrote each line of a file, when, and why
+         files, cat, diff    what is there, now or back then; what differs
+         at                  look at everything as it was right after an event
+change   write, edit         write a file; replace text in it
+         mv, rm, mkdir       move, remove, make a directory
+         ln, chmod           make a link, set permissions
+         watch               record what other programs change, as it happens
+go back  undo, redo          take back the last change, a run, an event ...
+         checkpoint(s)       name this state; list, compare, restore, push
+arrange  workspaces          several folders: new, add, use, rename, archive, rm
+         approvals           questions that wait for a person
+repair   rebuild, gc         derive everything again; remove what nothing names
+shell    completion, help    complete words in bash and zsh; this page
 
-options of every verb: --json  --user ID  --workspace NAME  --home DIR
-                       --set KEY=VALUE  --no-color  --debug      and: --version"""
+options of every verb:  --json  --user ID  --workspace NAME  --home DIR
+                        --set KEY=VALUE  --no-color  --debug"""
 
 
 def load(name: str) -> Verb:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from choiros.cli.arguments import Parser, completes
 from choiros.cli.call import Call
@@ -12,6 +13,8 @@ from choiros.cli.show import Paint, Screen, amount_of
 from choiros.cli.verb import DONE, Run, Verb
 from choiros.cli.verbs import nearest
 from choiros.kernel.errors import Rejected
+
+Act = Literal["new", "add", "use", "rename", "archive", "open", "rm"]
 
 
 def _declare_name(parser: Parser) -> None:
@@ -34,27 +37,18 @@ async def _list(call: Call) -> int:
     return DONE
 
 
-async def _new(call: Call) -> int:
+def _plain(act: Literal["new", "use", "archive", "open"]) -> Run:
+    """Return what carries out an act that needs nothing but the name."""
+
+    async def run(call: Call) -> int:
+        return await _change(call, act, name=call.arguments.text("name"))
+
+    return run
+
+
+async def _change(call: Call, act: Act, *, name: str, argument: str | None = None) -> int:
     async with call.client(write=True) as client:
-        answer = await client.change_workspace("new", call.arguments.text("name"), None)
-    return await call.settle(answer)
-
-
-async def _use(call: Call) -> int:
-    async with call.client(write=True) as client:
-        answer = await client.change_workspace("use", call.arguments.text("name"), None)
-    return await call.settle(answer)
-
-
-async def _archive(call: Call) -> int:
-    async with call.client(write=True) as client:
-        answer = await client.change_workspace("archive", call.arguments.text("name"), None)
-    return await call.settle(answer)
-
-
-async def _open(call: Call) -> int:
-    async with call.client(write=True) as client:
-        answer = await client.change_workspace("open", call.arguments.text("name"), None)
+        answer = await client.change_workspace(act, name, argument)
     return await call.settle(answer)
 
 
@@ -66,7 +60,13 @@ def _declare_add(parser: Parser) -> None:
 
 
 async def _add(call: Call) -> int:
-    folder = Path(call.arguments.text("folder")).expanduser().absolute()
+    folder = _existing(call.arguments.text("folder"))
+    name = call.arguments.maybe("name") or folder.name
+    return await _change(call, "add", name=name, argument=str(folder))
+
+
+def _existing(text: str) -> Path:
+    folder = Path(text).expanduser().absolute()
     if not folder.is_dir():
         raise Rejected(
             "workspaces.no_folder",
@@ -74,12 +74,7 @@ async def _add(call: Call) -> int:
             fix="Name a folder that exists, or make a new workspace: choir workspaces new NAME.",
             folder=str(folder),
         )
-    folder = folder.resolve()
-    async with call.client(write=True) as client:
-        answer = await client.change_workspace(
-            "add", call.arguments.maybe("name") or folder.name, str(folder)
-        )
-    return await call.settle(answer)
+    return folder.resolve()
 
 
 def _declare_rename(parser: Parser) -> None:
@@ -88,11 +83,9 @@ def _declare_rename(parser: Parser) -> None:
 
 
 async def _rename(call: Call) -> int:
-    async with call.client(write=True) as client:
-        answer = await client.change_workspace(
-            "rename", call.arguments.text("name"), call.arguments.text("new")
-        )
-    return await call.settle(answer)
+    return await _change(
+        call, "rename", name=call.arguments.text("name"), argument=call.arguments.text("new")
+    )
 
 
 def _declare_rm(parser: Parser) -> None:
@@ -131,10 +124,9 @@ def _show_removal(screen: Screen, line: WorkspaceLine) -> None:
     screen.line("The log keeps everything: 'choir undo' or 'choir workspaces open' brings it back.")
 
 
-def _act(sentence: str, example: str, *, run: Run) -> Verb:
-    return Verb(
-        sentence, (f"choir workspaces {example}", f"choir workspaces {example} --json"), run, _declare_name
-    )
+def _verb(sentence: str, act: Literal["new", "use", "archive", "open"]) -> Verb:
+    example = f"choir workspaces {act} garden"
+    return Verb(sentence, (example, f"{example} --json"), _plain(act), _declare_name)
 
 
 ACTS = {
@@ -143,24 +135,22 @@ ACTS = {
         ("choir workspaces", "choir workspaces list --json"),
         _list,
     ),
-    "new": _act("Make a new, empty workspace.", "new garden", run=_new),
+    "new": _verb("Make a new, empty workspace.", "new"),
     "add": Verb(
         "Make a workspace of a folder that you already have.",
         ("choir workspaces add ~/notes", "choir workspaces add . --name website"),
         _add,
         _declare_add,
     ),
-    "use": _act("Work in this workspace from now on.", "use garden", run=_use),
+    "use": _verb("Work in this workspace from now on.", "use"),
     "rename": Verb(
         "Give a workspace another name; its folder keeps its place.",
         ("choir workspaces rename garden allotment", "choir workspaces rename garden allotment --json"),
         _rename,
         _declare_rename,
     ),
-    "archive": _act(
-        "Put a workspace away: nothing in it changes until it is opened again.", "archive garden", _archive
-    ),
-    "open": _act("Bring an archived or removed workspace back.", "open garden", run=_open),
+    "archive": _verb("Put a workspace away: nothing in it changes until it is opened again.", "archive"),
+    "open": _verb("Bring an archived or removed workspace back.", "open"),
     "rm": Verb(
         "Remove a workspace and its folder; the log keeps everything, so it can be undone.",
         ("choir workspaces rm garden --preview", "choir workspaces rm garden --yes"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -75,6 +75,15 @@ class CommandType(Generic[C, S]):
         """Return what carrying out the command now would record; nothing happens."""
         state = await self.load(command, context)
         return Proposal(self.name, command, context, self.decide(command, state), self.effect)
+
+
+Commands = list[CommandType[Struct, object]]
+"""The command types of a room."""
+
+
+def any_command(kind: CommandType[C, S]) -> CommandType[Struct, object]:
+    """Return the same command type among others whose commands and states are of other classes."""
+    return cast("CommandType[Struct, object]", kind)
 
 
 class Proposal(Struct, frozen=True):

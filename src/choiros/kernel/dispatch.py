@@ -12,7 +12,7 @@ from msgspec import Struct
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
 from choiros.kernel.command import CommandType, Context, Decision, Fact, Proposal
-from choiros.kernel.errors import ChoirError, Conflict, Rejected
+from choiros.kernel.errors import ChoirError, Conflict, Corrupt, Rejected, Unavailable
 from choiros.kernel.event import Draft, Event, Point
 from choiros.kernel.gate import ApprovalRequested, Gate, Ruling, Verdict, VerdictRecorded
 from choiros.kernel.ids import Ids
@@ -103,10 +103,7 @@ class Kernel:
             async with self._turn:
                 outcome = await self._record(proposal, ruling, position)
             if outcome is not None:
-                troubles = await self._reactors.catch_up()
-                if troubles and isinstance(outcome, Done):
-                    return Done(outcome.events, tuple(troubles.values()))
-                return outcome
+                return await self._with_effects(outcome)
         raise Conflict(
             "dispatch.busy",
             "Others kept changing the same things; nothing was done.",
@@ -142,6 +139,16 @@ class Kernel:
         context = msgspec.json.decode(request.context, type=Context)
         return await self.handle(command, msgspec.structs.replace(context, approval=approval))
 
+    async def _with_effects(self, outcome: Done | Asked) -> Done | Asked:
+        """Let the facts cause their work; views that could not follow the log yet keep it for the next time."""
+        if not isinstance(outcome, Done):
+            return outcome
+        try:
+            troubles = await self._reactors.catch_up()
+        except ChoirError as trouble:
+            troubles = {"": trouble}
+        return Done(outcome.events, (*outcome.troubles, *troubles.values()))
+
     def _with_approval(self, proposal: Proposal, ruling: Ruling) -> Ruling:
         approval = proposal.context.approval
         if ruling.answer != "ask" or approval is None:
@@ -152,28 +159,41 @@ class Kernel:
     async def _record(self, proposal: Proposal, ruling: Ruling, seen: Point) -> Done | Asked | None:
         """Append what the ruling demands; None when the state has moved under the proposal."""
         position = await self._projectors.catch_up()
-        if position != seen:
-            again = await self.propose(proposal.command, proposal.context)
-            if again.digest() != proposal.digest():
-                return None
+        if position != seen and not await self._holds(proposal, ruling):
+            return None
         if ruling.answer == "allow" and not proposal.decision.facts:
             return Done(())
-        for content in proposal.decision.contents:
-            await self._blobs.put(content)
-        await self._blobs.flush()
+        if ruling.answer != "block":
+            await self._keep(proposal.decision.contents)
         try:
             events = await self._journal.append(self._drafts(proposal, ruling), expect_seq=position.seq)
         except Conflict as stale:
             if stale.code == "log.stale":
                 return None
             raise
-        self._projectors.apply(events)
+        try:
+            self._projectors.apply(events)
+        except (Unavailable, Corrupt) as trouble:
+            # The record holds, whatever becomes of the views: they follow it as soon as they can.
+            return _outcome(events, proposal, ruling, trouble)
         return _outcome(events, proposal, ruling)
+
+    async def _holds(self, proposal: Proposal, ruling: Ruling) -> bool:
+        """Return whether the same command would lead to the same facts and the same ruling now."""
+        again = await self.propose(proposal.command, proposal.context)
+        anew = self._with_approval(again, await self._gate.judge(again))
+        return again.digest() == proposal.digest() and anew.answer == ruling.answer
+
+    async def _keep(self, contents: Iterable[bytes]) -> None:
+        for content in contents:
+            await self._blobs.put(content)
+        await self._blobs.flush()
 
     def _drafts(self, proposal: Proposal, ruling: Ruling) -> list[Draft]:
         context = proposal.context
         digest = proposal.digest()
-        used = context.approval if ruling.answer == "allow" else None
+        asked = any(verdict.answer == "ask" for verdict in ruling.verdicts)
+        used = context.approval if ruling.answer == "allow" and asked else None
         verdict = VerdictRecorded(
             proposal.name, digest, ruling.answer, ruling.verdicts, proposal.effect, approval=used
         )
@@ -223,7 +243,9 @@ def _request(proposal: Proposal, ruling: Ruling, digest: str) -> ApprovalRequest
     )
 
 
-def _outcome(events: Sequence[Event], proposal: Proposal, ruling: Ruling) -> Done | Asked:
+def _outcome(
+    events: Sequence[Event], proposal: Proposal, ruling: Ruling, *troubles: ChoirError
+) -> Done | Asked:
     if ruling.answer == "block":
         raise Rejected(
             "gate.blocked",
@@ -233,4 +255,4 @@ def _outcome(events: Sequence[Event], proposal: Proposal, ruling: Ruling) -> Don
         )
     if ruling.answer == "ask":
         return Asked(events[1].head.id, ruling.reasons())
-    return Done(tuple(events))
+    return Done(tuple(events), troubles)

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from choiros.kernel.errors import Corrupt
+from choiros.kernel.errors import Corrupt, Rejected
 from choiros.kernel.event import GENESIS, Draft, Event, Point, Record, broken, open_records
 from choiros.kernel.log import EventLog
 from choiros.kernel.registry import Registry
 
-BATCH = 2000
+READ = 500
+"""How many events are read and checked at once: few enough to stay in the processor's caches."""
+
+BATCH = 4000
+"""How many events a reader gets at once, unless they are large: many, because views commit once for each list."""
+
+BATCH_BYTES = 16 << 20
 
 
 class Journal:
@@ -21,7 +27,13 @@ class Journal:
         self.user = user
 
     async def append(self, drafts: Sequence[Draft], *, expect_seq: int | None = None) -> list[Event]:
-        """Append the drafts as one batch, or nothing; see EventLog.append for what is raised."""
+        """Append the drafts as one batch, or nothing; see EventLog.append for what is raised.
+
+        Raises Rejected (`event.other_user`) as well, for an event that is not this person's.
+        """
+        for draft in drafts:
+            if draft.user_id != self.user:
+                raise other_user(draft.user_id, self.user)
         records = await self._log.append(self.user, drafts, expect_seq=expect_seq)
         before = await self.point(records[0].seq - 1)
         return open_batch(records, before, self.registry)
@@ -42,9 +54,17 @@ class Journal:
     async def events(self, after: Point, *, until: int | None = None) -> AsyncIterator[list[Event]]:
         """Return the events behind a place in order, in lists, up to and with number `until`."""
         limit = None if until is None else max(until - after.seq, 0)
-        async for records in self._log.read(self.user, after.seq, limit=limit, batch=BATCH):
-            yield open_batch(records, after, self.registry)
-            after = Point(records[-1].seq, records[-1].hash)
+        events: list[Event] = []
+        size_bytes = 0
+        async for records in self._log.read(self.user, after.seq, limit=limit, batch=READ):
+            events += open_batch(records, after, self.registry)
+            after = events[-1].point
+            size_bytes += sum([len(record.payload or b"") for record in records])
+            if len(events) >= BATCH or size_bytes >= BATCH_BYTES:
+                yield events
+                events, size_bytes = [], 0
+        if events:
+            yield events
 
     async def follow(self, after: Point) -> AsyncIterator[list[Event]]:
         """Return every event behind a place, then wait for new ones, for ever."""
@@ -53,7 +73,10 @@ class Journal:
             after = Point(records[-1].seq, records[-1].hash)
 
     async def fetch(self, seqs: Iterable[int]) -> list[Event]:
-        """Return the events with these numbers in ascending order, each checked against the one before it."""
+        """Return the events with these numbers in ascending order, each checked against the one before it.
+
+        Numbers behind the newest event are left out.
+        """
         wanted = sorted(set(seqs))
         needed = sorted({seq for one in wanted for seq in (one - 1, one) if seq > 0})
         found = {record.seq: record for record in await self._log.fetch(self.user, needed)}
@@ -61,6 +84,8 @@ class Journal:
         for seq in wanted:
             record, before = found.get(seq), found.get(seq - 1)
             if record is None:
+                if seq <= (await self.head()).seq:
+                    raise broken(seq, "it is missing")
                 continue
             if before is None and seq > 1:
                 raise broken(seq - 1, "it is missing")
@@ -81,6 +106,16 @@ def open_batch(records: Sequence[Record], after: Point, registry: Registry) -> l
         events.append(Event(head, payload, record, prev))
         prev = record.hash
     return events
+
+
+def other_user(found: str, user: str) -> Rejected:
+    """Return the error for an event that would enter the log of somebody else."""
+    return Rejected(
+        "event.other_user",
+        f"An event of '{found}' cannot enter the log of '{user}'.",
+        fix=f"Act as '{user}', or open the computer of the other person.",
+        user=found,
+    )
 
 
 def unreadable(seq: int, reason: str) -> Corrupt:

@@ -12,7 +12,7 @@ class EventLog(Protocol):
     """Keeps the events of each person in one gap-free order.
 
     Orders by a number per user that starts at 1. What `append` has returned is on disk. An id is stored once:
-    appending drafts that are all stored already returns their records and writes nothing.
+    appending a batch that is stored already, as a whole and in this order, returns its records and writes nothing.
     """
 
     async def append(
@@ -22,7 +22,8 @@ class EventLog(Protocol):
 
         Raises Conflict (`log.stale`) when `expect_seq` is given and is not the head's number, Rejected
         (`log.id_reused`) when an id is stored already for other content or for only a part of the batch, and
-        Unavailable (`log.unavailable`) when the log cannot be written; then no trace is left.
+        Unavailable (`log.unavailable`) when the log cannot be written; then no trace is left. When even that
+        cannot be made sure on a failing disk, Unavailable (`log.uncertain`) says so.
         """
         ...
 

@@ -80,13 +80,7 @@ class ProjectorRunner:
 
     def position(self) -> Point:
         """Return the place up to which every view has seen the log."""
-        rows = self._tables.query("SELECT seq, hash FROM projections ORDER BY seq LIMIT 1")
-        if not rows:
-            return Point(0, GENESIS)
-        seq, digest = rows[0]
-        assert isinstance(seq, int)
-        assert isinstance(digest, bytes)
-        return Point(seq, digest)
+        return seen_by_all(self._tables)
 
     async def catch_up(self, until: int | None = None) -> Point:
         """Apply what the log holds behind the position and return the new one.
@@ -120,6 +114,17 @@ class ProjectorRunner:
     def digests(self) -> dict[str, str]:
         """Return the state hash of every view, for comparing it with one rebuilt from the log."""
         return {one.name: self._tables.digest(one.tables) for one in self._projectors}
+
+
+def seen_by_all(tables: Tables) -> Point:
+    """Return the place up to which every view in these tables has seen the log."""
+    rows = tables.query("SELECT seq, hash FROM projections ORDER BY seq LIMIT 1")
+    if not rows:
+        return Point(0, GENESIS)
+    seq, digest = rows[0]
+    assert isinstance(seq, int)
+    assert isinstance(digest, bytes)
+    return Point(seq, digest)
 
 
 def newer(name: str, found: int, known: int) -> Rejected:

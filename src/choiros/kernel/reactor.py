@@ -10,6 +10,7 @@ from typing import Protocol
 from choiros.kernel.errors import ChoirError
 from choiros.kernel.event import Event
 from choiros.kernel.journal import Journal
+from choiros.kernel.projector import seen_by_all
 from choiros.kernel.tables import Tables
 
 _inside: ContextVar[bool] = ContextVar("inside a reactor", default=False)
@@ -51,7 +52,7 @@ class ReactorRunner:
             self._tables.run("INSERT OR IGNORE INTO reactors VALUES (?, ?)", rows)
 
     async def catch_up(self) -> dict[str, ChoirError]:
-        """Show each reactor what it has not seen, until nothing new has come in.
+        """Show each reactor what it has not seen and the views have, until nothing new has come in.
 
         Returns what kept a reactor from going on; it is shown the same events again next time, and the others
         are not held up. Called from inside a reactor (a fact that led to a command) it returns at once: the outer
@@ -70,22 +71,23 @@ class ReactorRunner:
         return troubles
 
     async def _round(self, troubles: dict[str, ChoirError]) -> bool:
-        head = await self._journal.head()
+        # A fact that is in the log, but not yet in the views, would be acted on from an old state.
+        until = seen_by_all(self._tables).seq
         behind = [
             reactor
             for reactor in self._reactors
-            if reactor.name not in troubles and self._seen(reactor.name) < head.seq
+            if reactor.name not in troubles and self._seen(reactor.name) < until
         ]
         for reactor in behind:
             try:
-                await self._lead(reactor)
+                await self._lead(reactor, until)
             except ChoirError as trouble:
                 troubles[reactor.name] = trouble
         return bool(behind)
 
-    async def _lead(self, reactor: Reactor) -> None:
+    async def _lead(self, reactor: Reactor, until: int) -> None:
         start = await self._journal.point(self._seen(reactor.name))
-        async for events in self._journal.events(start):
+        async for events in self._journal.events(start, until=until):
             await reactor.react(events)
             self._tables.run("UPDATE reactors SET seq = ? WHERE name = ?", [(events[-1].seq, reactor.name)])
 

@@ -12,7 +12,8 @@ class Watcher(Protocol):
     def changes(self, settle_ms: int = 50) -> AsyncIterator[frozenset[str]]:
         """Return, once a burst of changes has settled, the relative paths that it touched.
 
-        The empty path stands for "anything": hints were lost and the whole folder is to be looked at. The first
+        A folder's path stands for everything below it too, as a folder that was moved is one change. The
+        empty path stands for "anything": hints were lost and the whole folder is to be looked at. The first
         item is always {""}, yielded when watching has begun, so that no change before it is missed.
         """
         ...

@@ -16,5 +16,5 @@ class Worker(Protocol):
         ...
 
     def close(self) -> None:
-        """Finish what is under way and accept nothing more."""
+        """Finish what is under way and accept nothing more: `run` raises RuntimeError from now on."""
         ...

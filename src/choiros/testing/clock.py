@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 START_MS = 1_780_000_000_000
 
 
@@ -26,5 +28,6 @@ class FakeClock:
         self._passed_ns += max(milliseconds, 0) * 1_000_000
 
     async def sleep(self, seconds: float) -> None:
-        """Let that much time pass at once."""
+        """Let that much time pass at once, and others do something."""
         self.move(int(seconds * 1000))
+        await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import pytest
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.errors import Corrupt, Rejected
 from choiros.kernel.path import TEMPORARY
-from choiros.kernel.tree import Kind, Step, Tree
+from choiros.kernel.tree import Entry, Kind, Step, Tree
 from choiros.testing.tree_contract import (
     CONTENTS,
     KINDS,
@@ -182,7 +182,19 @@ class ApplyContract(TreeContract):
                 await tree.apply([Step("b", folder(), None), Step(path, entry, None)], blobs)
         with pytest.raises(Rejected, match="path"):
             await tree.take(path, blobs)
+        with pytest.raises(Rejected, match="path"):
+            await tree.look(["a", path])
         assert await seen(tree) == before
+
+    @pytest.mark.parametrize(
+        "entry", [folder(0o4755), file(b"x", 0o2755), link(""), link("a\0b"), link("\udcff")]
+    )
+    async def test_a_bad_entry_is_refused(self, tree: Tree, blobs: BlobStore, entry: Entry) -> None:
+        await prepared(blobs, b"x")
+        with pytest.raises(Rejected) as raised:
+            await tree.apply([Step("b", folder(), None), Step("a", entry, None)], blobs)
+        assert raised.value.code == "tree.bad_entry"
+        assert await seen(tree) == {}
 
     async def test_missing_content_changes_nothing(
         self, tree: Tree, outside: Outside, blobs: BlobStore

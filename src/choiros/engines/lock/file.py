@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from choiros.kernel.clock import Clock
@@ -23,7 +24,7 @@ class FileLock:
     async def acquire(self, timeout_s: float) -> None:
         """Wait until the lock is free."""
         deadline = self._clock.monotonic_ns() + int(timeout_s * 1e9)
-        descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = self._open()
         try:
             while not _try(descriptor):
                 if self._clock.monotonic_ns() >= deadline:
@@ -32,15 +33,28 @@ class FileLock:
         except BaseException:
             os.close(descriptor)
             raise
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         self._descriptor = descriptor
+        # The name only helps whoever waits; on a full disk the lock holds without it.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
         """Let go."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+    def _open(self) -> int:
+        try:
+            return os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise Unavailable(
+                "lock.unavailable",
+                f"The lock file {self._path.name} cannot be opened: {error.strerror}. Nothing was changed.",
+                fix="Check the disk and the permissions of the data directory, then try again.",
+                file=self._path.name,
+            ) from error
 
     def _held(self, descriptor: int) -> Unavailable:
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()

@@ -15,6 +15,10 @@ class MemoryLock:
 
     async def acquire(self, timeout_s: float) -> None:
         """Wait until the lock is free."""
+        if not self._lock.locked():
+            # Taken here because `wait_for` with no time left gives up without a look at the lock.
+            await self._lock.acquire()
+            return
         try:
             await asyncio.wait_for(self._lock.acquire(), timeout_s)
         except TimeoutError as error:

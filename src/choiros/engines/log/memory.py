@@ -22,9 +22,10 @@ class MemoryLog:
         self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
     ) -> list[Record]:
         """Append all drafts as one batch, or nothing."""
+        assert drafts, "an empty batch has no place in the log"
         known = [self._by_id[user][draft.id] for draft in drafts if draft.id in self._by_id[user]]
-        if known or len({draft.id for draft in drafts}) < len(drafts):
-            return _repeated(drafts, known)
+        if _is_repeated(drafts, known):
+            return known
         point = await self.head(user)
         if expect_seq is not None and expect_seq != point.seq:
             raise Conflict(
@@ -32,6 +33,12 @@ class MemoryLog:
                 f"The log is at event {point.seq}, not at {expect_seq}.",
                 fix="Read what is new, then decide again.",
                 seq=point.seq,
+            )
+        if known or len({draft.id for draft in drafts}) < len(drafts):
+            raise Rejected(
+                "log.id_reused",
+                "An event with one of these ids is stored already, with other content or without the others.",
+                fix="Give every new event a new id.",
             )
         fresh: list[Record] = []
         for draft in drafts:
@@ -75,15 +82,9 @@ class MemoryLog:
         """Nothing is held."""
 
 
-def _repeated(drafts: Sequence[Draft], known: Sequence[Record]) -> list[Record]:
-    """Return the stored records when exactly this batch is stored already."""
-    same = len(known) == len(drafts) and all(
-        draft.payload == record.payload for draft, record in zip(drafts, known, strict=True)
+def _is_repeated(drafts: Sequence[Draft], known: Sequence[Record]) -> bool:
+    """Return whether exactly this batch, in this order, is stored already."""
+    return len(known) == len(drafts) and all(
+        draft.payload == record.payload and record.seq == known[0].seq + place
+        for place, (draft, record) in enumerate(zip(drafts, known, strict=True))
     )
-    if not same:
-        raise Rejected(
-            "log.id_reused",
-            "An event with one of these ids is stored already, with other content or without the others.",
-            fix="Give every new event a new id.",
-        )
-    return list(known)

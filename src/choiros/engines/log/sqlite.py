@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
 from choiros.kernel.clock import Clock
-from choiros.kernel.errors import Conflict, Corrupt, Rejected, Unavailable
+from choiros.kernel.errors import ChoirError, Conflict, Corrupt, Rejected, Unavailable
 from choiros.kernel.event import GENESIS, Draft, Point, Record, seal
 from choiros.kernel.worker import Worker
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x43484F52
 """Marks the file as a ChoirOS log ("CHOR")."""
@@ -32,6 +38,9 @@ MIGRATIONS = (
 _COLUMNS = "seq, id, head, salt, payload, hash"
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
 
+# As Record._make, but without a call into Python for each row.
+_record: Callable[[Iterable[apsw.SQLiteValue]], Record] = partial(tuple.__new__, Record)
+
 
 class Pending:
     """One call of `append` that waits for its group to be committed."""
@@ -43,6 +52,15 @@ class Pending:
         self.expect_seq = expect_seq
         self.future: asyncio.Future[list[Record]] = asyncio.get_running_loop().create_future()
 
+    def answer(self, outcome: list[Record] | BaseException) -> None:
+        """Tell the caller, unless it has stopped waiting."""
+        if self.future.done():
+            return
+        if isinstance(outcome, BaseException):
+            self.future.set_exception(outcome)
+        else:
+            self.future.set_result(outcome)
+
 
 class LogFile:
     """The file of one person: blocking calls, to be made from one thread at a time."""
@@ -50,6 +68,7 @@ class LogFile:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         self._path = path
         self._db = _open(path, read_only=read_only)
+        self._in_doubt = False
 
     def head(self) -> Point:
         """Return the place of the newest event as it is in the file."""
@@ -59,15 +78,13 @@ class LogFile:
     def read(self, after: int, limit: int) -> list[Record]:
         """Return at most `limit` records behind a number."""
         sql = f"SELECT {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return list(map(Record._make, self._db.execute(sql, (after, limit))))
+        return list(map(_record, self._db.execute(sql, (after, limit))))
 
     def fetch(self, seqs: Sequence[int]) -> list[Record]:
         """Return the records with these numbers."""
         found: list[Record] = []
         for seq in sorted(set(seqs)):
-            found += map(
-                Record._make, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,))
-            )
+            found += map(_record, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,)))
         return found
 
     def commit(self, group: Sequence[Pending]) -> list[list[Record] | Exception]:
@@ -84,34 +101,59 @@ class LogFile:
                 outcomes.append(outcome)
                 if isinstance(outcome, list) and outcome and outcome[-1].seq > head.seq:
                     head = Point(outcome[-1].seq, outcome[-1].hash)
+            self._in_doubt = True
             self._db.execute("COMMIT")
-        except BaseException:
+            self._in_doubt = False
+        except BaseException as error:
+            # What found no space was not written whole; after any other failure of a commit there is doubt.
+            self._in_doubt = self._in_doubt and not isinstance(error, apsw.FullError)
             self._roll_back()
             raise
         return outcomes
+
+    def erase_failed(self) -> bool:
+        """Let no recovery find what a failed commit left behind; return whether that is certain.
+
+        A commit of which only the flush failed stands complete in the write-ahead log: that log is emptied.
+        """
+        if not self._in_doubt:
+            return True
+        try:
+            busy, _, _ = next(self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)"))
+            descriptor = os.open(f"{self._path}-wal", os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+        except (apsw.Error, OSError):
+            return False
+        return busy == 0
 
     def _append(self, pending: Pending, head: Point) -> list[Record] | Exception:
         if pending.expect_seq is not None and pending.expect_seq != head.seq:
             return self._repeated(pending) or _stale(head.seq, pending.expect_seq)
         records: list[Record] = []
-        for draft in pending.drafts:
-            records.append(seal(draft, head))
-            head = Point(records[-1].seq, records[-1].hash)
         try:
+            for draft in pending.drafts:
+                records.append(seal(draft, head))
+                head = Point(records[-1].seq, records[-1].hash)
             self._db.executemany(_INSERT, records)
+        except Rejected as refusal:
+            return refusal
         except apsw.ConstraintError:
             self._db.execute("DELETE FROM events WHERE seq >= ?", (records[0].seq,))
             return self._repeated(pending) or _reused()
         return records
 
     def _repeated(self, pending: Pending) -> list[Record] | None:
-        """Return the stored records when exactly this batch is stored already."""
+        """Return the stored records when exactly this batch, in this order, is stored already."""
         known: list[Record] = []
         for draft in pending.drafts:
             rows = self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE id = ?", (draft.id,))
-            known += map(Record._make, rows)
+            known += map(_record, rows)
         same = len(known) == len(pending.drafts) and all(
-            draft.payload == record.payload for draft, record in zip(pending.drafts, known, strict=True)
+            draft.payload == record.payload and record.seq == known[0].seq + place
+            for place, (draft, record) in enumerate(zip(pending.drafts, known, strict=True))
         )
         return known if same else None
 
@@ -156,57 +198,58 @@ class SqliteLog:
     async def _write(self, user: str) -> None:
         """Commit what waits, group by group, until nothing waits."""
         waiting = self._waiting[user]
+        group: list[Pending] = []
         try:
             while waiting:
                 group = waiting[:GROUP_MAX]
                 del waiting[:GROUP_MAX]
                 await self._commit(user, group)
+        except BaseException as error:
+            # Nobody may be left waiting for an answer that will not come.
+            for pending in (*group, *waiting):
+                pending.answer(error)
+            waiting.clear()
+            raise
         finally:
             del self._writers[user]
 
     async def _commit(self, user: str, group: Sequence[Pending]) -> None:
+        outcomes: Sequence[list[Record] | Exception]
         try:
-            file = await self._file(user)
-            outcomes = await self._worker.run(lambda: file.commit(group))
+            outcomes = await self._worker.run(lambda: self._file(user).commit(group))
         except (apsw.Error, OSError) as error:
-            outcomes = [_explained(error, self._path_of(user))] * len(group)
-            await self._reopen(user)
-        except (Corrupt, Unavailable, Rejected) as error:
+            certain = await self._worker.run(lambda: self._let_go(user))
+            outcomes = [_explained(error, self._path_of(user), certain=certain)] * len(group)
+        except ChoirError as error:
             outcomes = [error] * len(group)
         for pending, outcome in zip(group, outcomes, strict=True):
-            if pending.future.done():
-                continue
-            if isinstance(outcome, Exception):
-                pending.future.set_exception(outcome)
-            else:
-                pending.future.set_result(outcome)
+            pending.answer(outcome)
 
-    async def _reopen(self, user: str) -> None:
-        """After a failed write nothing the connection holds in memory is trusted: start from the disk again."""
+    def _let_go(self, user: str) -> bool:
+        """After a failed write start from the disk again; return whether it is certain that nothing was written."""
         file = self._files.pop(user, None)
-        if file is not None:
-            await self._worker.run(file.close)
+        if file is None:
+            return True
+        certain = file.erase_failed()
+        with suppress(apsw.Error):
+            file.close()
+        return certain
 
-    async def _file(self, user: str) -> LogFile:
+    def _file(self, user: str) -> LogFile:
+        """Return the open file of a person; the worker alone calls this, so that there is never a second one."""
         if user not in self._files:
-            path = self._path_of(user)
-            self._files[user] = await self._worker.run(lambda: LogFile(path, read_only=self._read_only))
+            self._files[user] = LogFile(self._path_of(user), read_only=self._read_only)
         return self._files[user]
 
-    async def _ask(self, user: str, call: Callable[[LogFile], list[Record]]) -> list[Record]:
+    async def _ask(self, user: str, call: Callable[[LogFile], T]) -> T:
         try:
-            file = await self._file(user)
-            return await self._worker.run(lambda: call(file))
+            return await self._worker.run(lambda: call(self._file(user)))
         except (apsw.Error, OSError) as error:
             raise _explained(error, self._path_of(user)) from error
 
     async def head(self, user: str) -> Point:
         """Return the place of the newest event."""
-        try:
-            file = await self._file(user)
-            return await self._worker.run(file.head)
-        except (apsw.Error, OSError) as error:
-            raise _explained(error, self._path_of(user)) from error
+        return await self._ask(user, LogFile.head)
 
     async def read(
         self, user: str, after: int = 0, *, limit: int | None = None, batch: int = 1000
@@ -248,19 +291,24 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
     db = apsw.Connection(str(path), flags=flags)
     try:
         db.set_busy_timeout(5000)
+        # A file that is refused stays as it was found, byte for byte, with its write-ahead log.
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        version = _checked_format(db, path, read_only=read_only)
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         if read_only:
-            db.execute("PRAGMA query_only=ON")
+            db.pragma("query_only", 1)
         else:
-            db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;")
-        _prepare(db, path, read_only=read_only)
+            db.pragma("journal_mode", "WAL")
+            db.pragma("synchronous", "FULL")
+            _migrate(db, path, version)
     except BaseException:
         db.close()
         raise
     return db
 
 
-def _prepare(db: apsw.Connection, path: Path, *, read_only: bool) -> None:
-    """Check that the file is a log of a format that is known, and bring an older one up to date."""
+def _checked_format(db: apsw.Connection, path: Path, *, read_only: bool) -> int:
+    """Return the format of the file, 0 for a new one, after checking that it is a log that is known."""
     marked, version = db.pragma("application_id"), db.pragma("user_version")
     is_new = marked == 0 and version == 0 and db.pragma("schema_version") == 0 and not read_only
     if not is_new and marked != APPLICATION_ID:
@@ -277,12 +325,13 @@ def _prepare(db: apsw.Connection, path: Path, *, read_only: bool) -> None:
             fix="Use the newer ChoirOS that wrote it. Nothing was changed.",
             format=str(version),
         )
-    if version < len(MIGRATIONS):
-        _migrate(db, path, version)
+    return version
 
 
 def _migrate(db: apsw.Connection, path: Path, version: int) -> None:
     """Carry out the missing steps in one transaction, after a copy of the file as it was."""
+    if version == len(MIGRATIONS):
+        return
     if version > 0:
         kept = path.with_name(f"{path.stem}.format-{version}{path.suffix}")
         kept.unlink(missing_ok=True)
@@ -310,8 +359,8 @@ def _reused() -> Rejected:
     )
 
 
-def _explained(error: apsw.Error | OSError, path: Path) -> Unavailable | Corrupt:
-    if isinstance(error, (apsw.CorruptError, apsw.NotADBError)):
+def _explained(error: apsw.Error | OSError, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
+    if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)):
         return Corrupt(
             "log.damaged",
             f"{path.name} is damaged: {error}.",
@@ -324,6 +373,13 @@ def _explained(error: apsw.Error | OSError, path: Path) -> Unavailable | Corrupt
         reason, fix = "another program holds it", "Close the other program, then try again."
     else:
         reason, fix = str(error), "Check the disk and the permissions of the data directory, then try again."
+    if not certain:
+        return Unavailable(
+            "log.uncertain",
+            f"The log could not be written: {reason}. Whether the last change was kept is not certain.",
+            fix="Check the disk, then look at 'choir log' before you wish for it again.",
+            file=path.name,
+        )
     return Unavailable(
         "log.unavailable", f"The log cannot be used: {reason}. Nothing was written.", fix=fix, file=path.name
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import apsw
 
-from choiros.kernel.errors import Corrupt, Rejected
+from choiros.kernel.errors import Corrupt, Rejected, Unavailable
 from choiros.kernel.tables import Row, Snapshot, Tables, Value
 
 APPLICATION_ID = 0x43485354
@@ -27,63 +27,83 @@ class SqliteTables:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._db = apsw.Connection(":memory:" if path is None else str(path))
+        with _explained():
+            self._db = apsw.Connection(":memory:" if path is None else str(path))
         try:
-            self._db.set_busy_timeout(5000)
-            self._db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-32000;")
-            self._mark()
+            with _explained():
+                self._prepare()
         except BaseException:
             self._db.close()
             raise
 
-    def _mark(self) -> None:
-        version = self._db.pragma("user_version")
-        if isinstance(version, int) and version > FORMAT:
+    def _prepare(self) -> None:
+        self._db.set_busy_timeout(5000)
+        # A file that is refused stays as it was found, byte for byte, with its write-ahead log.
+        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        is_new = self._is_new()
+        self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        self._db.pragma("journal_mode", "WAL")
+        self._db.pragma("synchronous", "NORMAL")
+        self._db.pragma("cache_size", -32000)
+        if is_new:
+            self._db.pragma("application_id", APPLICATION_ID)
+            self._db.pragma("user_version", FORMAT)
+
+    def _is_new(self) -> bool:
+        """Return whether the file is empty, after checking that it is ours and of a format that is known."""
+        marked, version = self._db.pragma("application_id"), self._db.pragma("user_version")
+        if (marked, version, self._db.pragma("schema_version")) == (0, 0, 0):
+            return True
+        if marked != APPLICATION_ID or not isinstance(version, int) or version < FORMAT:
+            raise damaged("it is a database, but not one of ChoirOS")
+        if version > FORMAT:
             raise Rejected(
                 "state.newer",
                 f"The state database has format {version}; this program knows format {FORMAT}.",
                 fix="Use the newer ChoirOS that wrote it. Nothing was changed.",
                 format=version,
             )
-        if version != FORMAT:
-            self._db.execute(f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={FORMAT};")
+        return False
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows that a statement yields."""
-        return list(self._db.execute(sql, values))
+        with _explained():
+            return list(self._db.execute(sql, values))
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""
-        self._db.executemany(sql, rows)
+        with _explained():
+            self._db.executemany(sql, rows)
 
     def script(self, sql: str) -> None:
         """Carry out statements that take no values."""
-        self._db.execute(sql)
+        with _explained():
+            self._db.execute(sql)
 
     @contextmanager
     def transaction(self) -> Generator[None]:
         """Make everything inside happen at once, or not at all."""
-        with self._db:
+        with _explained(), self._db:
             yield
 
     def digest(self, tables: Sequence[str]) -> str:
-        """Return a hash over the content of these tables, each in the order of its primary key."""
+        """Return a hash over the names and the content of these tables, each in the order of its primary key."""
         hasher = hashlib.sha256(b"choir-tables-1\x00")
         for table in tables:
-            columns = list(self._db.execute("SELECT name, pk FROM pragma_table_info(?)", (table,)))
-            keys = (
-                ", ".join(f'"{name}"' for name, pk in sorted(columns, key=lambda one: one[1]) if pk)
-                or "rowid"
-            )
-            names = ", ".join(f'"{name}"' for name, _ in sorted(columns))
-            hasher.update(_sized(table.encode()))
-            for row in self._db.execute(f'SELECT {names} FROM "{table}" ORDER BY {keys}'):
-                hasher.update(_sized(repr(row).encode("utf-8", "surrogatepass")))
+            columns = self.query("SELECT name, pk FROM pragma_table_info(?)", (table,))
+            names = ", ".join(sorted(f'"{name}"' for name, _ in columns))
+            keys = ", ".join(f'"{name}"' for _, name in sorted((pk, name) for name, pk in columns if pk))
+            hasher.update(_sized(table.encode()) + _sized(names.encode()))
+            with _explained():
+                for row in self._db.execute(f'SELECT {names} FROM "{table}" ORDER BY {keys or names}'):
+                    hasher.update(_sized(repr(row).encode("utf-8", "surrogatepass")))
+            # No row is empty, so this ends the table.
+            hasher.update(_sized(b""))
         return hasher.hexdigest()
 
     def copy_to(self, path: Path) -> None:
         """Write a compact copy of everything to a new file."""
-        self._db.execute("VACUUM INTO ?", (str(path),))
+        self.query("VACUUM INTO ?", (str(path),))
 
     def close(self) -> None:
         """Close the file."""
@@ -94,6 +114,33 @@ def _sized(part: bytes) -> bytes:
     return len(part).to_bytes(8) + part
 
 
+@contextmanager
+def _explained() -> Generator[None]:
+    """Tell what the disk or somebody else has done to the tables.
+
+    The statements are the program's own: one that does not fit finds other tables than those that were made.
+    """
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError) as error:
+        raise damaged(str(error)) from error
+    except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
+        raise Unavailable(
+            "state.unavailable",
+            f"The derived tables (state.sqlite) cannot be used: {error}.",
+            fix="Free some space and check the permissions of the data directory, then try again.",
+        ) from error
+
+
+def damaged(reason: str) -> Corrupt:
+    """Return the error for derived tables that are not what was written."""
+    return Corrupt(
+        "state.damaged",
+        f"The derived tables (state.sqlite) are damaged: {reason}.",
+        fix="Nothing is lost: they are derived from the log. Run 'choir rebuild'.",
+    )
+
+
 class SqliteCabinet:
     """Keeps `state.sqlite` and its snapshots in the data directory of one person."""
 
@@ -101,19 +148,13 @@ class SqliteCabinet:
         self._current = directory / "state.sqlite"
         self._next = directory / "state.next.sqlite"
         self._snapshots = directory / "snapshots"
+        self._opened: SqliteTables | None = None
 
     def open(self) -> SqliteTables:
         """Open the current tables, empty ones when there are none."""
         self._current.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            return SqliteTables(self._current)
-        except (apsw.CorruptError, apsw.NotADBError) as error:
-            raise Corrupt(
-                "state.damaged",
-                f"{self._current.name} is damaged: {error}.",
-                fix="Nothing is lost: it is derived from the log. Run 'choir rebuild'.",
-                file=self._current.name,
-            ) from error
+        self._opened = SqliteTables(self._current)
+        return self._opened
 
     def beside(self, snapshot: Snapshot | None) -> SqliteTables:
         """Open new tables beside the current ones, empty or copied from a snapshot."""
@@ -124,7 +165,11 @@ class SqliteCabinet:
 
     def _copy(self, snapshot: Snapshot) -> None:
         hasher = hashlib.sha256()
-        with self._path(snapshot).open("rb") as source, self._next.open("wb") as target:
+        with (
+            suppress(FileNotFoundError),
+            self._path(snapshot).open("rb") as source,
+            self._next.open("wb") as target,
+        ):
             while chunk := source.read(_CHUNK):
                 hasher.update(chunk)
                 target.write(chunk)
@@ -140,6 +185,9 @@ class SqliteCabinet:
     def switch(self) -> None:
         """Put the tables made beside into the place of the current ones."""
         _sync(self._next)
+        if self._opened is not None:
+            # A connection that outlived its file would remove the write-ahead log of the new one when it closes.
+            self._opened.close()
         # The old write-ahead log must be gone before the new file appears under its name: replayed into the
         # new file it would damage it. A crash in between leaves no state at all, which is simply rebuilt.
         _remove(self._current)

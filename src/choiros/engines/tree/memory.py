@@ -54,9 +54,7 @@ class MemoryTree:
             if name.startswith(TEMPORARY) or skip(path, node.kind == "dir"):
                 left_out.add(path)
                 continue
-            try:
-                path.encode()
-            except UnicodeEncodeError:
+            if not _is_utf8(path):
                 left_out.add(path)
                 shown = path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
                 odd[shown] = "Its name is not valid UTF-8."
@@ -68,7 +66,7 @@ class MemoryTree:
 
     async def look(self, paths: Iterable[str]) -> dict[str, Stat | None]:
         """Return how each of these paths looks."""
-        return {path: self._look(path) for path in paths}
+        return {path: self._look(check_path(path)) for path in paths}
 
     async def take(self, path: str, blobs: BlobStore) -> tuple[Entry, Stat]:
         """Read what stands at the path; raises as the port says."""
@@ -101,7 +99,8 @@ class MemoryTree:
         """Carry out the steps; every content is read before the first change."""
         contents: dict[str, bytes] = {}
         for step in steps:
-            check_path(step.path)
+            _check(step)
+        for step in steps:
             if step.entry is not None and step.entry.kind == "file" and not self._is_fulfilled(step):
                 contents[step.path] = await _content(step.entry, blobs)
         done: dict[str, Done] = {}
@@ -243,6 +242,29 @@ class MemoryTree:
     def _tick(self) -> int:
         self._ticks += 1
         return self._ticks
+
+
+def _check(step: Step) -> None:
+    check_path(step.path)
+    if step.entry is None:
+        return
+    target = step.entry.target
+    is_bad_link = step.entry.kind == "link" and (not target or "\0" in target or not _is_utf8(target))
+    if is_bad_link or step.entry.mode & ~0o777:
+        raise Rejected(
+            "tree.bad_entry",
+            f"'{step.path}' cannot be written: its mode or its target is out of the question.",
+            fix="Correct the entry.",
+            path=step.path,
+        )
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _order(step: Step) -> tuple[int, int, str]:

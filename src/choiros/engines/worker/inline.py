@@ -11,9 +11,15 @@ T = TypeVar("T")
 class InlineWorker:
     """Runs each call at once, in the caller."""
 
+    def __init__(self) -> None:
+        self._closed = False
+
     async def run(self, call: Callable[[], T]) -> T:
         """Run the call and return its result."""
+        if self._closed:
+            raise RuntimeError("the worker is closed")
         return call()
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Accept nothing more."""
+        self._closed = True

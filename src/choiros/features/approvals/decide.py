@@ -5,7 +5,7 @@ from __future__ import annotations
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.approvals.events import ApprovalDecided
 from choiros.features.approvals.view import Approval, ApprovalsView
-from choiros.kernel.command import Context, Decision, Fact
+from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Conflict, Rejected
 
 
@@ -45,3 +45,11 @@ def decide(command: DecideApproval, approval: Approval | None) -> Decision:
             request=command.request,
         )
     return Decision((Fact(ApprovalDecided(command.request, command.answer, command.note)),))
+
+
+def command_types(loader: ApprovalsLoader) -> Commands:
+    """Return this room's commands; a refused answer is recorded, whoever gave it."""
+    kind = CommandType(
+        "approvals.decide", DecideApproval, load=loader.load, decide=decide, effect="pure", audited=True
+    )
+    return [any_command(kind)]

@@ -38,6 +38,10 @@ class Approval(Struct, frozen=True):
     """The command as JSON."""
 
 
+_FACTS = frozenset({ApprovalRequested, ApprovalDecided, VerdictRecorded})
+"""The facts this view is about; matching all others against every case would cost more than the rest."""
+
+
 class ApprovalsProjector:
     """Keeps `approvals`."""
 
@@ -48,7 +52,7 @@ class ApprovalsProjector:
 
     def apply(self, tables: Tables, events: Sequence[Event]) -> None:
         """Bring the table from the state before these events to the state after them."""
-        for event in events:
+        for event in (one for one in events if type(one.payload) in _FACTS):
             match event.payload:
                 case ApprovalRequested(command, digest, recorded, _, reasons):
                     row = (event.head.id, event.seq, command, digest, reasons, recorded)

@@ -15,10 +15,10 @@ from choiros.features.checkpoints.events import (
     PushDone,
     PushRequested,
 )
-from choiros.features.checkpoints.secrets import find_secrets
+from choiros.features.checkpoints.secrets import SecretFinding, find_secrets
 from choiros.features.checkpoints.view import CheckpointsView
 from choiros.kernel.blob import BlobStore
-from choiros.kernel.command import Context, Decision, Fact
+from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Rejected
 from choiros.kernel.path import is_protected
 from choiros.kernel.repository import Commit, Repository
@@ -26,6 +26,10 @@ from choiros.kernel.tree import Entry
 
 PUSH_FILE_BYTES_MAX = 100 * 1024 * 1024
 SCAN_BYTES_MAX = 8 * 1024 * 1024
+"""So much of a content is looked through at once, with this much of what came before it."""
+OVERLAP_BYTES = 64 * 1024
+BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
 MESSAGE_MAX = 2000
 
 
@@ -69,9 +73,10 @@ class CheckpointsLoader:
         self._check_open = check_open
 
     async def nothing(self, command: MakeCheckpoint | ReportCommit | ReportPush, context: Context) -> None:
-        """Check that the workspace is there."""
+        """Check that a workspace that shall be named a point of is open; an outcome can be told at any time."""
         del context
-        self._check_open(command.workspace)
+        if isinstance(command, MakeCheckpoint):
+            self._check_open(command.workspace)
 
     async def push(self, command: PushCheckpoint, context: Context) -> PushState:
         """Read every commit that would leave the machine and look for what must not."""
@@ -98,11 +103,28 @@ class CheckpointsLoader:
                 findings.append(f"{path}: the name is protected")
             elif entry.size > PUSH_FILE_BYTES_MAX:
                 findings.append(f"{path}: {entry.size} bytes are more than {PUSH_FILE_BYTES_MAX}")
-            elif entry.kind == "file" and entry.size <= SCAN_BYTES_MAX:
-                content = b"".join([chunk async for chunk in self._blobs.read(entry.content)])
-                found = find_secrets(path, content)
+            elif entry.kind == "file":
+                found = await self._secrets(path, entry.content)
                 findings += [f"{path}:{one.line}: looks like a secret ({one.kind})" for one in found]
         return findings
+
+    async def _secrets(self, path: str, content: str) -> list[SecretFinding]:
+        """Look through a content piece by piece, each with the end of the one before, in constant memory."""
+        found: list[SecretFinding] = []
+        mark, piece, line = b"", b"", 1
+        async for chunk in self._blobs.read(content):
+            mark = mark or chunk[:2]
+            piece += chunk
+            if len(piece) >= SCAN_BYTES_MAX:
+                found += _from_line(line, find_secrets(path, piece))
+                end = len(piece) - len(piece) % 2 - OVERLAP_BYTES
+                line += piece.count(b"\n", 0, end)
+                piece = (mark if mark in BYTE_ORDER_MARKS else b"") + piece[end:]
+        return list(dict.fromkeys([*found, *_from_line(line, find_secrets(path, piece))]))
+
+
+def _from_line(first: int, found: Sequence[SecretFinding]) -> list[SecretFinding]:
+    return [SecretFinding(one.kind, one.line + first - 1) for one in found]
 
 
 def decide_make(command: MakeCheckpoint, state: None) -> Decision:
@@ -151,3 +173,20 @@ def decide_pushed(command: ReportPush, state: None) -> Decision:
     """Record what became of a push."""
     del state
     return Decision((Fact(PushDone(command.workspace, command.request, command.commit, command.error)),))
+
+
+def command_types(loader: CheckpointsLoader) -> Commands:
+    """Return this room's commands; a push is irreversible, which is what a command is unless it says otherwise."""
+    nothing = loader.nothing
+    return [
+        any_command(
+            CommandType("checkpoints.make", MakeCheckpoint, load=nothing, decide=decide_make, effect="pure")
+        ),
+        any_command(
+            CommandType("checkpoints.report", ReportCommit, load=nothing, decide=decide_report, effect="pure")
+        ),
+        any_command(CommandType("checkpoints.push", PushCheckpoint, load=loader.push, decide=decide_push)),
+        any_command(
+            CommandType("checkpoints.pushed", ReportPush, load=nothing, decide=decide_pushed, effect="pure")
+        ),
+    ]

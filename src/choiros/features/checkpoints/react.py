@@ -13,12 +13,18 @@ from choiros.features.checkpoints.events import CheckpointMade, PushRequested
 from choiros.features.checkpoints.view import CheckpointsView
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
-from choiros.kernel.errors import ChoirError
+from choiros.kernel.errors import ChoirError, Rejected
 from choiros.kernel.event import Event
 from choiros.kernel.path import is_protected, parents
+from choiros.kernel.repository import Commit, Repository
 from choiros.kernel.tree import Entry
 
+COMMITS_MAX = 10_000
+"""So many commits are looked through for one that was made before a crash."""
+
 AUTHOR = "ChoirOS <choir@localhost>"
+
+OTHER_COMMIT = "There is a newer commit than the one that was looked through. Push again."
 
 Handle = Callable[[Struct], Awaitable[object]]
 
@@ -60,26 +66,36 @@ class Committer:
         left_out = sum(entry.kind != "dir" for entry in standing.values()) - len(kept)
         repository = self._repositories(made.workspace)
         try:
-            head = await repository.head()
-            if head is None or head.seq != event.seq:
-                head = await repository.commit(
-                    kept,
-                    self._blobs,
-                    message=made.message,
-                    author=AUTHOR,
-                    timestamp=event.head.timestamp // 1000,
-                    seq=event.seq,
-                )
+            commit = await _made_before(repository, event.seq) or await repository.commit(
+                kept,
+                self._blobs,
+                message=made.message,
+                author=AUTHOR,
+                timestamp=event.head.timestamp,
+                seq=event.seq,
+            )
         except ChoirError as error:
             return ReportCommit(made.workspace, event.seq, reason=f"{error.message} {error.fix}")
-        return ReportCommit(made.workspace, event.seq, head.id, len(kept), left_out)
+        return ReportCommit(made.workspace, event.seq, commit.id, len(kept), left_out)
 
     async def _push(self, event: Event, push: PushRequested) -> ReportPush:
+        repository = self._repositories(push.workspace)
         try:
-            arrived = await self._repositories(push.workspace).push(push.url, push.branch)
+            head = await repository.head()
+            if head is None or head.id != push.commit:
+                return ReportPush(push.workspace, event.seq, push.commit, OTHER_COMMIT)
+            arrived = await repository.push(push.url, push.branch)
         except ChoirError as error:
             return ReportPush(push.workspace, event.seq, push.commit, f"{error.message} {error.fix}")
         return ReportPush(push.workspace, event.seq, arrived)
+
+
+async def _made_before(repository: Repository, seq: int) -> Commit | None:
+    """Return the commit of an event that was made before a crash."""
+    head = await repository.head()
+    if head is None or head.seq is None or head.seq < seq:
+        return None
+    return next((commit for commit in await repository.log(COMMITS_MAX) if commit.seq == seq), None)
 
 
 class Changes(Protocol):
@@ -125,7 +141,12 @@ class AutomaticCheckpoints:
         old = count > 0 and self._clock.now_ms() - first >= self._minutes_max * 60_000
         if count >= self._events_max or old:
             message = f"Automatic, after {count} changes" if count > 1 else "Automatic, after one change"
-            await self._handle(MakeCheckpoint(workspace, message, automatic=True))
+            try:
+                await self._handle(MakeCheckpoint(workspace, message, automatic=True))
+            except Rejected as refusal:
+                # Put away in the meantime: nothing changes in it, so there is nothing to keep.
+                if refusal.code != "workspaces.closed":
+                    raise
 
 
 FILE_CHANGES = frozenset({"file.write", "file.delete", "file.move"})

@@ -42,6 +42,10 @@ class Checkpoint(Struct, frozen=True):
     error: str | None
 
 
+_FACTS = frozenset({CheckpointMade, CheckpointCommitted, CheckpointFailed, PushRequested, PushDone})
+"""The facts this view is about; matching all others against every case would cost more than the rest."""
+
+
 class CheckpointsProjector:
     """Keeps `checkpoints` and `pushes`."""
 
@@ -52,7 +56,7 @@ class CheckpointsProjector:
 
     def apply(self, tables: Tables, events: Sequence[Event]) -> None:
         """Bring the tables from the state before these events to the state after them."""
-        for event in events:
+        for event in (one for one in events if type(one.payload) in _FACTS):
             match event.payload:
                 case CheckpointMade(workspace, message, automatic):
                     row = (event.seq, workspace, event.head.timestamp, message, int(automatic))

@@ -71,8 +71,8 @@ class Capturer:
         """Record whatever was done anywhere in the folder."""
         await self._compare(workspace, tree, await tree.look([IGNORE_FILE]))
         looks, unkept = await self._scan(workspace, tree, None)
-        known = dict.fromkeys(self._shown.all(workspace))
-        found = await self._compare(workspace, tree, {**known, **looks})
+        gone = dict.fromkeys(path for path in self._shown.all(workspace) if _was_reached(path, unkept))
+        found = await self._compare(workspace, tree, {**gone, **looks})
         problem = self._loader.ignore_problem(workspace)
         problems = {} if problem is None else {IGNORE_FILE: problem}
         return Found(found.events, found.paths, {**unkept, **found.unkept, **problems})
@@ -92,8 +92,10 @@ class Capturer:
         if directories:
             inside, below = await self._scan(workspace, tree, directories)
             looks |= inside
-        for path in named:
-            looks = {**dict.fromkeys(self._view.below(workspace, path)), **looks}
+        replaced = [path for path in around if (look := looks[path]) is not None and look.kind != "dir"]
+        for path in [*named, *replaced]:
+            known = [one for one in self._view.below(workspace, path) if _was_reached(one, below)]
+            looks = {**dict.fromkeys(known), **looks}
         found = await self._compare(workspace, tree, await self._kept(workspace, looks), anew=anew)
         return Found(found.events, found.paths, {**below, **found.unkept})
 
@@ -200,6 +202,11 @@ def _same(look: Stat | None, last: Shown | None) -> bool:
         return look is None and last is None
     newest = max(look.mtime_ns, look.ctime_ns)
     return look == last.stat and newest < last.seen_ns - RACY_NS
+
+
+def _was_reached(path: str, unkept: Mapping[str, str]) -> bool:
+    """Return whether a scan could have seen a path: what lies in an unreadable directory is not gone."""
+    return not any(above in unkept for above in (".", *parents(path)))
 
 
 def _on_the_way(path: str, within: Sequence[str]) -> bool:

@@ -1,13 +1,14 @@
-"""A set of changes being drawn up: paths are set, removed and moved on paper until the whole is consistent."""
+"""A set of changes being drawn up: paths are set, removed and moved on paper until the whole fits."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import count
 
 from choiros.features.files.events import FileDeleted, FileFact, FileMoved, FileWritten
 from choiros.kernel.errors import Rejected
-from choiros.kernel.path import is_below, parents
+from choiros.kernel.path import NAME_BYTES_MAX, PATH_BYTES_MAX, is_below, parents
 from choiros.kernel.tree import Entry
 
 DIRECTORY = Entry("dir", 0o755)
@@ -24,7 +25,8 @@ class ChangeSet:
         self._before = dict(known)
         self._after: dict[str, Entry | None] = {}
         self._held: Counter[str] = Counter()
-        self._moves: dict[str, str] = {}
+        # At which path each thing stood in the beginning: the same one when left out, None for a new thing.
+        self._origins: dict[str, str | None] = {}
         self._conflicts: dict[str, str] = {}
         for path, entry in known.items():
             self._set(path, entry)
@@ -33,6 +35,8 @@ class ChangeSet:
         """Note what shall stand at a path, and count for each directory above how much it holds."""
         difference = (entry is not None) - (self._after.get(path) is not None)
         self._after[path] = entry
+        if entry is None:
+            self._origins[path] = None
         if difference:
             for parent in parents(path):
                 self._held[parent] += difference
@@ -86,70 +90,136 @@ class ChangeSet:
         for inner in sorted([path, *self.below(path)]):
             entry = self.get(inner)
             if entry is not None:
-                target = to + inner[len(path) :]
+                target, origin = to + inner[len(path) :], self._origins.get(inner, inner)
                 self.put(target, entry)
-                self._moves[inner] = target
+                self._origins[target] = origin
         self.remove_all(path)
 
     def free_name(self, path: str, word: str) -> str:
-        """Return a path beside this one at which nothing stands, with a word that tells why it is there."""
-        folder, slash, name = path.rpartition("/")
-        stem, dot, ending = name.partition(".") if not name.startswith(".") else (name, "", "")
-        number = 1
-        while True:
-            mark = word if number == 1 else f"{word} {number}"
-            candidate = f"{folder}{slash}{stem} ({mark}){dot}{ending}"
-            if self.get(candidate) is None:
-                return candidate
-            number += 1
+        """Return the first of `names_beside` at which nothing stands; it and those before it must be known."""
+        return next(name for name in names_beside(path, word) if self.get(name) is None)
 
     def facts(self) -> tuple[FileFact, ...]:
-        """Return the events that lead from what stands to what shall stand, in an order without contradiction."""
-        changed = {path for path in self._after if self._before.get(path) != self._after[path]}
-        moves = {path: to for path, to in self._moves.items() if self._is_move(path, to)}
-        facts: list[FileFact] = [
-            self._written(path, self._before.get(path))
-            for path in sorted(changed)
-            if self._is_new_directory(path, moves)
-        ]
-        done = {fact.path for fact in facts}
-        for path, to in sorted(moves.items()):
-            entry = self._before[path]
-            assert entry is not None
-            facts.append(FileMoved(self._workspace, path, to, entry))
-            if self._after[path] is None:
-                done.add(path)
-            if self._after[to] == entry:
-                done.add(to)
-        rest = sorted(changed - done)
-        gone = [path for path in reversed(rest) if self._after[path] is None]
-        kept = [path for path in rest if self._after[path] is not None]
-        facts += [self._deleted(path) for path in gone]
-        sources = {to: path for path, to in moves.items()}
-        for path in kept:
-            before = None if path in moves else self._before.get(sources.get(path, path))
-            facts.append(self._written(path, before))
-        return tuple(facts)
+        """Return the events that lead from what stands to what shall stand, in a possible order."""
+        changed = {
+            path: self._before.get(path)
+            for path, entry in self._after.items()
+            if self._before.get(path) != entry
+        }
+        moves = {
+            to: path
+            for to, path in sorted(self._origins.items())
+            if path is not None and path in changed and to in changed and self._is_move(path, to)
+        }
+        order = _Order(self._workspace, changed, after=self._after, conflicts=self._conflicts)
+        return order.facts(moves)
 
     def _is_move(self, path: str, to: str) -> bool:
-        before, after = self._before.get(path), self._after.get(to)
-        if before is None or after is None or before.kind == "dir" or after.kind != before.kind:
+        before, after = self._before.get(path), self._after[to]
+        if before is None or after is None or path == to:
             return False
-        return self._after[path] != before and self._before.get(to) is None
+        return before.kind == after.kind != "dir"
 
-    def _is_new_directory(self, path: str, moves: Mapping[str, str]) -> bool:
-        entry = self._after[path]
-        return entry is not None and entry.kind == "dir" and path not in moves
 
-    def _written(self, path: str, before: Entry | None) -> FileWritten:
+class _Order:
+    """Finds an order in which each change can happen when its turn comes, and tells the changes in it."""
+
+    def __init__(
+        self,
+        workspace: str,
+        changed: Mapping[str, Entry | None],
+        *,
+        after: Mapping[str, Entry | None],
+        conflicts: Mapping[str, str],
+    ) -> None:
+        self._workspace = workspace
+        self._stands = dict(changed)
+        self._after = after
+        self._conflicts = conflicts
+        self._facts: list[FileFact] = []
+
+    def facts(self, moves: Mapping[str, str]) -> tuple[FileFact, ...]:
+        """Return the facts; `moves` gives for a new path the old one of what shall stand there."""
+        waiting = dict(moves)
+        while True:
+            told = len(self._facts)
+            self._make_directories(waiting)
+            self._move(waiting)
+            if not waiting:
+                break
+            if len(self._facts) == told:
+                # Things change places in a circle: one of them is told as removed and written anew.
+                waiting.popitem()
+        for path in self._left(gone=True):
+            self._delete(path)
+        for path in reversed(self._left(gone=False)):
+            self._write(path)
+        return tuple(self._facts)
+
+    def _left(self, *, gone: bool) -> list[str]:
+        """Return the paths that do not stand as they shall, the deepest first."""
+        paths = (path for path, entry in self._stands.items() if entry != self._after[path])
+        return sorted((path for path in paths if (self._after[path] is None) == gone), reverse=True)
+
+    def _make_directories(self, waiting: Mapping[str, str]) -> None:
+        sources = set(waiting.values())
+        for path in reversed(self._left(gone=False)):
+            entry = self._after[path]
+            if entry is not None and entry.kind == "dir" and path not in sources and self._has_place(path):
+                self._write(path)
+
+    def _move(self, waiting: dict[str, str]) -> None:
+        sources = set(waiting.values())
+        for to, path in list(waiting.items()):
+            there = self._stands[to]
+            in_the_way = to in sources or (there is not None and there.kind == "dir")
+            if in_the_way or not self._has_place(to):
+                continue
+            if there is not None:
+                self._delete(to)
+            entry = self._stands[path]
+            assert entry is not None
+            self._facts.append(FileMoved(self._workspace, path, to, entry))
+            self._stands[path], self._stands[to] = None, entry
+            del waiting[to]
+
+    def _has_place(self, path: str) -> bool:
+        """Return whether the directory that shall hold a path is there by now."""
+        above = self._stands.get(path.rpartition("/")[0], DIRECTORY)
+        return above is not None and above.kind == "dir"
+
+    def _write(self, path: str) -> None:
         entry = self._after[path]
         assert entry is not None
-        return FileWritten(self._workspace, path, entry, before, self._conflicts.get(path))
+        before = self._stands[path]
+        self._facts.append(FileWritten(self._workspace, path, entry, before, self._conflicts.get(path)))
+        self._stands[path] = entry
 
-    def _deleted(self, path: str) -> FileDeleted:
-        before = self._before[path]
+    def _delete(self, path: str) -> None:
+        before = self._stands[path]
         assert before is not None
-        return FileDeleted(self._workspace, path, before)
+        self._facts.append(FileDeleted(self._workspace, path, before))
+        self._stands[path] = None
+
+
+def names_beside(path: str, word: str) -> Iterator[str]:
+    """Yield names for what shall stand beside a path, with a word that tells why it is there."""
+    folder, slash, name = path.rpartition("/")
+    stem, dot, ending = name.partition(".") if not name.startswith(".") else (name, "", "")
+    for number in count(1):
+        mark = word if number == 1 else f"{word} {number}"
+        yield (
+            _fitting(folder + slash, stem, end=f" ({mark}){dot}{ending}")
+            or _fitting(folder + slash, name, end=f" ({mark})")
+            or _fitting("", name, end=f" ({mark})")
+        )
+
+
+def _fitting(folder: str, stem: str, *, end: str) -> str:
+    """Return the name with its stem cut to what a path may have; nothing when it would vanish."""
+    room = min(NAME_BYTES_MAX, PATH_BYTES_MAX - len(folder.encode())) - len(end.encode())
+    kept = stem.encode()[: max(room, 0)].decode("utf-8", "ignore").rstrip()
+    return f"{folder}{kept}{end}" if kept else ""
 
 
 def not_directory(parent: str, path: str) -> Rejected:

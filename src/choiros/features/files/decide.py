@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET, Struct
@@ -14,8 +15,15 @@ from choiros.features.files.merge import merge
 from choiros.features.files.text import is_text
 from choiros.kernel.command import Decision, Fact
 from choiros.kernel.errors import Conflict, Rejected
-from choiros.kernel.path import check_path, parents
+from choiros.kernel.path import check_path, fold, parents
 from choiros.kernel.tree import Entry
+
+CONFLICT = "conflict"
+"""The word in the name of a version that is kept beside another one."""
+
+MODE_MAX = 0o777
+TARGET_BYTES_MAX = 4095
+_digest = re.compile(r"[0-9a-f]{64}")
 
 
 class FilesState(Struct, frozen=True):
@@ -30,10 +38,8 @@ class FilesState(Struct, frozen=True):
 def decide_change(command: ChangeFiles, state: FilesState) -> Decision:
     """Set paths; a wish that was made from an older state is merged with what stands there by now."""
     draft = _Draft(command.workspace, state)
+    _check_wishes(command.changes, state)
     for change in _in_order(command.changes):
-        check_path(change.path)
-        if change.entry is not None:
-            _check_target(change.path, change.entry, state)
         draft.apply(change)
     return draft.decision()
 
@@ -42,12 +48,8 @@ def decide_capture(command: CaptureFiles, state: FilesState) -> Decision:
     """Record what is in the folder already; a removed and a new path with one content are a move."""
     draft = _Draft(command.workspace, state, captured=True)
     rest = list(command.changes)
-    for gone, come in _moves(rest):
-        try:
-            draft.changes.move(gone.path, come.path)
-        except Rejected:
-            # A directory above it comes with the other changes: they are recorded one by one instead.
-            continue
+    for gone, come in _moves(rest, state):
+        draft.changes.move(gone.path, come.path)
         rest.remove(gone)
         rest.remove(come)
     for change in _in_order(rest):
@@ -88,6 +90,8 @@ def decide_move(command: MoveFile, state: FilesState) -> Decision:
         )
     _check_target(command.to, entry, state, besides=command.path)
     changes = ChangeSet(command.workspace, state.entries)
+    for path in changes.below(command.path):
+        check_path(command.to + path[len(command.path) :])
     changes.move(command.path, command.to)
     return Decision(_as_facts(changes.facts()))
 
@@ -116,8 +120,8 @@ class _Draft:
         current = self.changes.get(change.path)
         base = current if change.base is UNSET else change.base
         merged = combine(base, current, change.entry, self._state.contents)
-        if isinstance(merged, Clash):
-            self._keep_both(change)
+        if isinstance(merged, Clash) or self._holds_newer(change):
+            self._keep_both(change, current)
         elif merged.entry is None:
             if current is not None:
                 self._remove(change.path, current)
@@ -125,31 +129,45 @@ class _Draft:
             self._put(change.path, merged.entry)
             self._contents += merged.contents
 
+    def _holds_newer(self, change: Change) -> bool:
+        """Return whether somebody put a file in the place of a directory while others wrote below it."""
+        replaces = change.entry is not None and change.entry.kind != "dir" and change.base is not UNSET
+        return self._captured and replaces and self.changes.holds(change.path)
+
     def _remove(self, path: str, current: Entry) -> None:
         if self._captured and current.kind == "dir" and self.changes.holds(path):
             # Somebody removed the folder while others wrote below it: what they wrote stays.
             return
         self.changes.remove(path)
 
-    def _put(self, path: str, entry: Entry) -> None:
+    def _put(self, path: str, entry: Entry, conflict_of: str | None = None) -> None:
         if self._captured:
             for parent in parents(path):
                 above = self.changes.get(parent)
                 if above is not None and above.kind != "dir":
-                    self.changes.remove(parent)
+                    self._set_aside(parent, above)
             if entry.kind != "dir":
                 self.changes.remove_all(path)
-        self.changes.put(path, entry)
+        self.changes.put(path, entry, conflict_of=conflict_of)
 
-    def _keep_both(self, change: Change) -> None:
+    def _set_aside(self, path: str, entry: Entry) -> None:
+        """Keep what the log holds under another name, because the folder has a directory in its place."""
+        self.changes.remove(path)
+        self.changes.put(self.changes.free_name(path, CONFLICT), entry, conflict_of=path)
+
+    def _keep_both(self, change: Change, current: Entry | None) -> None:
         if change.entry is None:
             if self._captured:
                 return
             raise changed_since(change.path)
-        if change.entry.kind == "dir":
+        if change.entry.kind != "dir":
+            self._put(self.changes.free_name(change.path, CONFLICT), change.entry, change.path)
+            return
+        if not self._captured:
             raise changed_since(change.path)
-        beside = self.changes.free_name(change.path, "conflict")
-        self.changes.put(beside, change.entry, conflict_of=change.path)
+        if current is not None:
+            self._set_aside(change.path, current)
+        self._put(change.path, change.entry)
 
     def decision(self) -> Decision:
         return Decision(_as_facts(self.changes.facts()), tuple(self._contents))
@@ -214,6 +232,26 @@ def changed_since(path: str) -> Conflict:
     )
 
 
+def looks_alike(path: str, other: str) -> Rejected:
+    """Return the error for a new name that people and other systems take for one that is there."""
+    return Rejected(
+        "files.looks_alike",
+        f"'{path}' differs from '{other}' only in case or in the form of its letters.",
+        fix="Use the existing name, or one that people and other systems can tell apart.",
+        path=path,
+    )
+
+
+def named_twice(path: str) -> Rejected:
+    """Return the error for two wishes for one path."""
+    return Rejected(
+        "files.named_twice",
+        f"'{path}' is named twice, so it is not clear what shall stand there.",
+        fix="Name each path once.",
+        path=path,
+    )
+
+
 def not_a_file(path: str, entry: Entry) -> Rejected:
     """Return the error for an act on a file's text when something else stands there."""
     kind = {"dir": "a directory", "link": "a symbolic link"}[entry.kind]
@@ -234,6 +272,56 @@ def _present(path: str, state: FilesState) -> Entry:
     return entry
 
 
+def _check_wishes(changes: Sequence[Change], state: FilesState) -> None:
+    """Refuse paths and entries that cannot be, and new names that would be taken for one another."""
+    wished: set[str] = set()
+    fresh: dict[str, str] = {}
+    for change in changes:
+        check_path(change.path)
+        if change.path in wished:
+            raise named_twice(change.path)
+        wished.add(change.path)
+        if change.entry is None:
+            continue
+        _check_entry(change.path, change.entry)
+        _check_target(change.path, change.entry, state)
+        for path in _new(change.path, state):
+            if (other := fresh.setdefault(fold(path), path)) != path:
+                raise looks_alike(path, other)
+
+
+def _check_entry(path: str, entry: Entry) -> None:
+    problem = "its mode is not one of nine bits" if not 0 <= entry.mode <= MODE_MAX else ""
+    match entry.kind:
+        case "file" if not _digest.fullmatch(entry.content) or entry.size < 0 or entry.target:
+            problem = "it names no content"
+        case "dir" if entry.content or entry.size or entry.target:
+            problem = "a directory has no content"
+        case "link" if entry.mode != MODE_MAX or entry.content or entry.size:
+            problem = "a link has no mode and no content of its own"
+        case "link":
+            problem = _problem_of_target(entry.target)
+        case _:
+            pass
+    if problem:
+        raise Rejected(
+            "files.bad_entry",
+            f"'{path}' cannot be as wished: {problem}.",
+            fix="Correct the wish; for a link give a target of plain text.",
+            path=path,
+        )
+
+
+def _problem_of_target(target: str) -> str:
+    try:
+        size = len(target.encode())
+    except UnicodeEncodeError:
+        return "the target of the link is not valid UTF-8"
+    if not 0 < size <= TARGET_BYTES_MAX or "\x00" in target:
+        return f"the target of a link has 1 to {TARGET_BYTES_MAX} bytes, none of them NUL"
+    return ""
+
+
 def _check_target(path: str, entry: Entry, state: FilesState, besides: str | None = None) -> None:
     """Refuse a new path that would not be kept, or that would be taken for another one."""
     if state.entries.get(path) is not None:
@@ -245,18 +333,27 @@ def _check_target(path: str, entry: Entry, state: FilesState, besides: str | Non
             fix="Write it outside ChoirOS, change .choirignore, or choose another path.",
             path=path,
         )
-    alike = [name for name in state.alike.get(path, ()) if name != besides]
-    if alike:
-        raise Rejected(
-            "files.looks_alike",
-            f"'{path}' differs from '{alike[0]}' only in case or in the form of its letters.",
-            fix="Use the existing name, or one that people and other systems can tell apart.",
-            path=path,
-        )
+    for one in _new(path, state):
+        alike = [name for name in state.alike.get(one, ()) if name != besides]
+        if alike:
+            raise looks_alike(one, alike[0])
+
+
+def _new(path: str, state: FilesState) -> list[str]:
+    """Return the path and the directories above it, as far as nothing stands there."""
+    return [one for one in [*parents(path), path] if state.entries.get(one) is None]
 
 
 def _replaced(command: EditFile, content: bytes) -> bytes:
-    old, new = command.old.encode(), command.new.encode()
+    try:
+        old, new = command.old.encode(), command.new.encode()
+    except UnicodeEncodeError as error:
+        raise Rejected(
+            "files.not_utf8",
+            f"The text for '{command.path}' is not valid UTF-8 (a lone surrogate).",
+            fix="Give the text to replace and its replacement as valid text.",
+            path=command.path,
+        ) from error
     count = content.count(old) if old else 0
     if not is_text(content):
         raise Rejected(
@@ -282,7 +379,7 @@ def _replaced(command: EditFile, content: bytes) -> bytes:
     return content.replace(old, new)
 
 
-def _moves(changes: Sequence[Change]) -> list[tuple[Change, Change]]:
+def _moves(changes: Sequence[Change], state: FilesState) -> list[tuple[Change, Change]]:
     """Pair removed files with new files of one content that occurs once on each side."""
     gone: dict[Entry, list[Change]] = {}
     come: dict[Entry, list[Change]] = {}
@@ -291,13 +388,22 @@ def _moves(changes: Sequence[Change]) -> list[tuple[Change, Change]]:
             gone.setdefault(change.base, []).append(change)
         if change.entry is not None and change.base is None and _movable(change.entry):
             come.setdefault(change.entry, []).append(change)
-    return [
+    pairs = [
         (one[0], come[entry][0]) for entry, one in gone.items() if len(one) == 1 == len(come.get(entry, ()))
     ]
+    return [(one, other) for one, other in pairs if _is_free(one.path, other.path, state)]
 
 
 def _movable(entry: Entry) -> bool:
     return entry.kind == "file" and entry.size > 0
+
+
+def _is_free(path: str, to: str, state: FilesState) -> bool:
+    """Return whether the log still has the file, and nothing where it went or in the way there."""
+    entry = state.entries.get(path)
+    above = [state.entries.get(parent) for parent in parents(to)]
+    has_way = all(one is None or one.kind == "dir" for one in above)
+    return entry is not None and entry.kind == "file" and state.entries.get(to) is None and has_way
 
 
 def _in_order(changes: Sequence[Change]) -> list[Change]:

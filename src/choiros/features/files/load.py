@@ -7,13 +7,22 @@ from typing import Protocol
 
 from msgspec import UNSET
 
+from choiros.features.files.changeset import names_beside
 from choiros.features.files.commands import CaptureFiles, Change, ChangeFiles, EditFile, MoveFile, RemoveFile
-from choiros.features.files.decide import FilesState
+from choiros.features.files.decide import (
+    CONFLICT,
+    FilesState,
+    decide_capture,
+    decide_change,
+    decide_edit,
+    decide_move,
+    decide_remove,
+)
 from choiros.features.files.ignore import Ignore
 from choiros.features.files.text import TEXT_BYTES_MAX
 from choiros.features.files.view import FilesView
 from choiros.kernel.blob import BlobStore
-from choiros.kernel.command import Context
+from choiros.kernel.command import Commands, CommandType, Context, any_command
 from choiros.kernel.errors import Rejected
 from choiros.kernel.path import check_path, parents
 from choiros.kernel.tree import Entry
@@ -42,7 +51,10 @@ class FilesLoader:
     async def change(self, command: ChangeFiles | CaptureFiles, context: Context) -> FilesState:
         """Load what a set of wishes concerns, and the contents that may have to be merged."""
         del context
-        entries = self._entries(command.workspace, [change.path for change in command.changes])
+        entries = self._entries(command.workspace, [check_path(change.path) for change in command.changes])
+        if isinstance(command, ChangeFiles):
+            await self._check_contents(command.changes)
+        entries.update(self._beside(command, entries))
         contents = await self._contents(command.changes, entries)
         return await self._state(command.workspace, entries, contents)
 
@@ -111,6 +123,38 @@ class FilesLoader:
                 entries.update(self._view.below(workspace, path))
         return entries
 
+    def _beside(
+        self, command: ChangeFiles | CaptureFiles, entries: Mapping[str, Entry | None]
+    ) -> dict[str, Entry | None]:
+        """Return what stands at the names under which a version may have to be kept beside another one."""
+        crowded = {change.path for change in command.changes if _may_clash(change, entries[change.path])}
+        if isinstance(command, CaptureFiles):
+            above = {parent for change in command.changes for parent in parents(change.path)}
+            crowded |= {
+                path for path in above if (entry := entries[path]) is not None and entry.kind != "dir"
+            }
+        beside: dict[str, Entry | None] = {}
+        for path in crowded:
+            for name in names_beside(path, CONFLICT):
+                beside[name] = self._view.entry(command.workspace, name)
+                if beside[name] is None:
+                    break
+        return beside
+
+    async def _check_contents(self, changes: Iterable[Change]) -> None:
+        """Refuse what names a content that is not stored, or not in this size: nobody could ever read it."""
+        for change in changes:
+            entry = change.entry
+            if entry is None or entry.kind != "file":
+                continue
+            if await self._blobs.size(entry.content) != entry.size:
+                raise Rejected(
+                    "files.no_content",
+                    f"There is no content of {entry.size} bytes that '{change.path}' could have.",
+                    fix="Store the content first, then name it.",
+                    path=change.path,
+                )
+
     async def _contents(
         self, changes: Iterable[Change], entries: Mapping[str, Entry | None]
     ) -> dict[str, bytes]:
@@ -134,6 +178,13 @@ class FilesLoader:
         return FilesState(entries, contents, alike, ignore.matches)
 
 
+def _may_clash(change: Change, current: Entry | None) -> bool:
+    """Return whether two versions may both have to be kept."""
+    if change.base is UNSET or change.entry is None:
+        return False
+    return current != change.base or (current is not None and current.kind != change.entry.kind)
+
+
 def _mergeable(entry: Entry) -> bool:
     return entry.kind == "file" and entry.size <= TEXT_BYTES_MAX
 
@@ -141,3 +192,30 @@ def _mergeable(entry: Entry) -> bool:
 async def read_all(blobs: BlobStore, digest: str) -> bytes:
     """Return a whole content; for contents whose size was checked."""
     return b"".join([chunk async for chunk in blobs.read(digest)])
+
+
+def command_types(loader: FilesLoader) -> Commands:
+    """Return this room's commands."""
+    return [
+        any_command(
+            CommandType(
+                "files.change", ChangeFiles, load=loader.change, decide=decide_change, effect="reversible"
+            )
+        ),
+        any_command(
+            CommandType(
+                "files.capture", CaptureFiles, load=loader.change, decide=decide_capture, effect="reversible"
+            )
+        ),
+        any_command(
+            CommandType("files.edit", EditFile, load=loader.edit, decide=decide_edit, effect="reversible")
+        ),
+        any_command(
+            CommandType("files.move", MoveFile, load=loader.move, decide=decide_move, effect="reversible")
+        ),
+        any_command(
+            CommandType(
+                "files.remove", RemoveFile, load=loader.remove, decide=decide_remove, effect="reversible"
+            )
+        ),
+    ]

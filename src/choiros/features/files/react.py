@@ -81,14 +81,22 @@ class Merger:
                     await self._clear(workspace)
                 case WorkspaceOpened(workspace):
                     touched[workspace] |= self._view.below(workspace).keys()
+                    touched[workspace] |= self._shown.all(workspace).keys()
                 case FileMoved(workspace, path, to):
                     touched[workspace] |= {path, to}
                 case FileWritten(workspace, path) | FileDeleted(workspace, path):
                     touched[workspace].add(path)
                 case _:
                     pass
+        troubles: list[Conflict] = []
         for workspace, paths in touched.items():
-            await self.materialise(workspace, paths)
+            try:
+                await self.materialise(workspace, paths)
+            except Conflict as trouble:
+                # What stands in the way in one folder must not keep the others behind.
+                troubles.append(trouble)
+        if troubles:
+            raise troubles[0]
 
     async def _clear(self, workspace: str) -> None:
         """Take a removed workspace's files out of its folder; what the log does not hold stays there."""

@@ -14,7 +14,7 @@ from choiros.features.files.view import FilesView, Version
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.errors import Rejected
 from choiros.kernel.event import Event
-from choiros.kernel.path import parents
+from choiros.kernel.path import is_below, parents
 from choiros.kernel.reverser import Obstacle, Reversal
 from choiros.kernel.tree import Entry
 
@@ -54,6 +54,7 @@ class _Reversing:
         self._workspace = workspace
         self._leave = leave
         self._changes = ChangeSet(workspace, {})
+        self._reversed: set[int] = set()
         self._reversed_moves: set[int] = set()
         self._contents: dict[str, bytes] = {}
         self._made: list[bytes] = []
@@ -61,34 +62,38 @@ class _Reversing:
         self._notes: list[Obstacle] = []
 
     async def run(self, facts: Sequence[tuple[int, FileFact]]) -> Reversal:
+        facts = [(seq, fact) for seq, fact in facts if not self._is_left(*_paths(fact))]
+        self._reversed = {seq for seq, _ in facts}
         self._changes = ChangeSet(self._workspace, self._known(facts))
         later = self._later_changes(facts)
         removals: list[str] = []
         for seq, fact in reversed(facts):
-            if fact.path in self._leave or (isinstance(fact, FileMoved) and fact.to in self._leave):
-                continue
             match fact:
                 case FileWritten(_, path, entry, before):
                     where = self._where(path, seq, later)
                     if where is None:
                         self._note_gone(path, entry, before)
+                    elif self._is_left(where):
+                        self._notes.append(Obstacle(where, "it stays as it is"))
                     elif before is None and entry.kind == "dir" and self._changes.holds(where):
                         removals.append(where)
                     else:
                         await self._unwrite(where, entry, before)
                 case FileDeleted(_, path, before):
                     self._undelete(path, before)
-                case FileMoved(_, path, to):
-                    self._unmove(path, to, seq, later)
+                case FileMoved():
+                    self._unmove(fact, seq, later)
         self._remove_directories(removals)
-        contents = tuple(content for content in self._made)
-        return Reversal(self._changes.facts(), contents, tuple(self._obstacles), tuple(self._notes))
+        return Reversal(self._changes.facts(), tuple(self._made), tuple(self._obstacles), tuple(self._notes))
+
+    def _is_left(self, *paths: str) -> bool:
+        return any(path == left or is_below(path, left) for path in paths for left in self._leave)
 
     def _known(self, facts: Sequence[tuple[int, FileFact]]) -> dict[str, Entry | None]:
         """Return what stands at every path concerned, wherever it has moved since, above it and below it."""
         paths: set[str] = set()
         for seq, fact in facts:
-            for path in (fact.path, fact.to) if isinstance(fact, FileMoved) else (fact.path,):
+            for path in _paths(fact):
                 paths |= {path, *parents(path)}
                 paths |= self._moved_on(path, seq)
         known = self._view.entries(self._workspace, sorted(paths))
@@ -107,8 +112,9 @@ class _Reversing:
 
     def _later_changes(self, facts: Sequence[tuple[int, FileFact]]) -> dict[str, list[Version]]:
         return {
-            fact.path: self._view.changed_after(self._workspace, fact.path, seq)
+            path: self._view.changed_after(self._workspace, path, seq)
             for seq, fact in reversed(facts)
+            for path in _paths(fact)
         }
 
     def _where(self, path: str, seq: int, later: dict[str, list[Version]]) -> str | None:
@@ -147,8 +153,9 @@ class _Reversing:
         elif current != before:
             self._obstacles.append(Obstacle(path, "something else stands there now"))
 
-    def _unmove(self, path: str, to: str, seq: int, later: dict[str, list[Version]]) -> None:
-        where = self._where(to, seq, later)
+    def _unmove(self, fact: FileMoved, seq: int, later: dict[str, list[Version]]) -> None:
+        path, to = fact.path, fact.to
+        where = None if self._was_replaced(fact, seq) else self._where(to, seq, later)
         if where is None:
             self._notes.append(
                 Obstacle(to, "it was moved there by this and removed since; nothing to take back")
@@ -163,6 +170,22 @@ class _Reversing:
                 self._changes.move(to, path)
             except Rejected as error:
                 self._obstacles.append(Obstacle(path, error.message))
+
+    def _was_replaced(self, fact: FileMoved, seq: int) -> bool:
+        """Return whether what was moved was removed since, and something else was put there."""
+        last, is_gone = fact.entry, False
+        for version in self._view.changed_after(self._workspace, fact.to, seq):
+            if version.moved_to is not None:
+                return False
+            if version.seq in self._reversed:
+                continue
+            if version.entry is None:
+                is_gone = True
+            elif version.entry.kind != last.kind or (is_gone and version.entry != last):
+                return True
+            else:
+                last, is_gone = version.entry, False
+        return False
 
     def _set(self, path: str, entry: Entry | None) -> None:
         try:
@@ -195,3 +218,7 @@ class _Reversing:
         for content in contents:
             self._made.append(content)
             self._contents[digest_of(content)] = content
+
+
+def _paths(fact: FileFact) -> tuple[str, ...]:
+    return (fact.path, fact.to) if isinstance(fact, FileMoved) else (fact.path,)

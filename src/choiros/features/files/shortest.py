@@ -126,8 +126,7 @@ def _next_row(pair: Pair, before: list[int], *, effort: Effort) -> list[int]:
         x = before[index - 1] + 1 if index else before[0]
         if index < changes and before[index] > x:
             x = before[index]
-        # Beyond an edge there is nothing: the furthest place on this diagonal is then its end.
-        x = min(x, size_a, size_b + k)
+        # A place beyond an edge stands for the end of its diagonal, which can be reached as well.
         y = x - k
         if x < size_a and y < size_b and a[x] == b[y]:
             run = pair.run_forward(x, y)

@@ -23,9 +23,9 @@ CREATE INDEX files_folded ON files(workspace, folded);
 CREATE TABLE file_history(
     workspace TEXT NOT NULL, path TEXT NOT NULL, seq INTEGER NOT NULL, kind TEXT, mode INTEGER, size INTEGER,
     content TEXT, target TEXT, moved_from TEXT, moved_to TEXT,
-    PRIMARY KEY (workspace, path, seq)
+    PRIMARY KEY (seq, workspace, path)
 ) WITHOUT ROWID, STRICT;
-CREATE INDEX file_history_seq ON file_history(seq);
+CREATE INDEX file_history_path ON file_history(workspace, path, seq);
 CREATE TABLE IF NOT EXISTS shown(
     workspace TEXT NOT NULL, path TEXT NOT NULL, kind TEXT NOT NULL, mode INTEGER NOT NULL, size INTEGER NOT NULL,
     content TEXT NOT NULL, target TEXT NOT NULL, stat_mode INTEGER NOT NULL, stat_size INTEGER NOT NULL,
@@ -36,7 +36,12 @@ CREATE TABLE IF NOT EXISTS merging(workspace TEXT PRIMARY KEY) WITHOUT ROWID, ST
 """
 
 _ENTRY = "kind, mode, size, content, target"
-_WRITE = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+# Updating a row in place leaves the index of folded names alone, which replacing it would write twice.
+_WRITE = """
+INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (workspace, path) DO UPDATE SET kind = excluded.kind, mode = excluded.mode, size = excluded.size,
+    content = excluded.content, target = excluded.target, seq = excluded.seq
+"""
 _DELETE = "DELETE FROM files WHERE workspace = ? AND path = ?"
 _REMEMBER = "INSERT INTO file_history VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _CHUNK = 500
@@ -76,32 +81,29 @@ class FilesProjector:
         remembered: list[tuple[Value, ...]] = []
         newest: dict[tuple[str, str], tuple[Value, ...] | None] = {}
         for event in events:
+            seq = event.head.seq
             match event.payload:
                 case FileWritten(workspace, path, entry):
-                    _set(newest, workspace, path, entry, event.seq)
-                    remembered.append((workspace, path, event.seq, *_columns(entry), None, None))
+                    columns = _columns(entry)
+                    newest[workspace, path] = (*columns, seq)
+                    remembered.append((workspace, path, seq, *columns, None, None))
                 case FileDeleted(workspace, path):
                     newest[workspace, path] = None
-                    remembered.append((workspace, path, event.seq, *_NOTHING, None, None))
+                    remembered.append((workspace, path, seq, *_NOTHING, None, None))
                 case FileMoved(workspace, path, to, entry):
+                    columns = _columns(entry)
                     newest[workspace, path] = None
-                    _set(newest, workspace, to, entry, event.seq)
-                    remembered.append((workspace, path, event.seq, *_NOTHING, None, to))
-                    remembered.append((workspace, to, event.seq, *_columns(entry), path, None))
+                    newest[workspace, to] = (*columns, seq)
+                    remembered.append((workspace, path, seq, *_NOTHING, None, to))
+                    remembered.append((workspace, to, seq, *columns, path, None))
                 case _:
                     pass
         tables.run(_DELETE, [key for key, row in newest.items() if row is None])
-        tables.run(_WRITE, [row for row in newest.values() if row is not None])
+        tables.run(_WRITE, [(*key, *row, fold(key[1])) for key, row in newest.items() if row is not None])
         tables.run(_REMEMBER, remembered)
 
 
 _NOTHING = (None, None, None, None, None)
-
-
-def _set(
-    newest: dict[tuple[str, str], tuple[Value, ...] | None], workspace: str, path: str, entry: Entry, seq: int
-) -> None:
-    newest[workspace, path] = (workspace, path, *_columns(entry), seq, fold(path))
 
 
 def _columns(entry: Entry) -> tuple[str, int, int, str, str]:

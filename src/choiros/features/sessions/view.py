@@ -45,6 +45,10 @@ ON CONFLICT (run_id) DO UPDATE SET state = ?3, reason = ?4, last_seq = ?5
 """
 
 
+_FACTS = frozenset({SessionStarted, MessageAdded, ToolCalled, ToolAnswered, RunChanged})
+"""The facts this view is about; matching all others against every case would cost more than the rest."""
+
+
 class SessionsProjector:
     """Keeps `sessions`, `conversations`, `messages`, `tool_calls` and `runs`."""
 
@@ -55,7 +59,7 @@ class SessionsProjector:
 
     def apply(self, tables: Tables, events: Sequence[Event]) -> None:
         """Bring the tables from the state before these events to the state after them."""
-        for event in events:
+        for event in (one for one in events if type(one.payload) in _FACTS):
             head = event.head
             match event.payload:
                 case SessionStarted(title, workspace):

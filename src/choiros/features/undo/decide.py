@@ -9,10 +9,11 @@ from msgspec import Struct
 from choiros.features.undo.commands import Redo, Undo
 from choiros.features.undo.events import Target, Undone, spans_of
 from choiros.features.undo.view import UndoView
-from choiros.kernel.command import Context, Decision, Fact
+from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Conflict, Rejected
 from choiros.kernel.event import Event
 from choiros.kernel.journal import Journal
+from choiros.kernel.path import is_below
 from choiros.kernel.reverser import Obstacle, Reversal, Reverser
 
 
@@ -51,27 +52,32 @@ class Planner:
 
     async def _target(self, command: Undo) -> tuple[Target, str, tuple[int, ...]]:
         if command.since is not None:
-            await self._check_exists(command.since)
-            return "since", str(command.since), self._view.after(command.workspace, command.since)
+            await self._check_exists(command.since, first=0)
+            seqs = self._view.after(command.workspace, command.since)
+            finals = self._view.finals(command.workspace, after=command.since)
+            return "since", str(command.since), tuple(sorted(seqs + finals))
         if command.run is not None:
-            return "run", command.run, self._of_run(command.run)
+            return "run", command.run, self._of_run(command.run, command.workspace)
         if command.seq is not None:
-            return await self._of_event(command.seq)
+            return await self._of_event(command.seq, command.workspace)
         unit = self._view.last_unit(command.workspace)
         if unit is None:
             raise nothing("Nothing in this workspace can be taken back.")
-        return "unit", unit.run or str(unit.seqs[0]), unit.seqs
+        if unit.run is not None:
+            return "unit", unit.run, self._of_run(unit.run, command.workspace)
+        return "unit", str(unit.seqs[0]), unit.seqs
 
-    def _of_run(self, run: str) -> tuple[int, ...]:
-        seqs = self._view.of_run(run)
+    def _of_run(self, run: str, workspace: str) -> tuple[int, ...]:
+        seqs = self._view.of_run(run, workspace)
         if seqs:
-            return seqs
-        if self._view.knows_run(run):
+            return tuple(sorted(seqs + self._view.finals(workspace, run=run)))
+        if self._view.knows_run(run, workspace):
             raise nothing(f"The run '{run}' is taken back already.", fix="'choir redo' brings it back.")
-        raise nothing(f"No run '{run}' has done anything that can be taken back.")
+        raise nothing(f"No run '{run}' has done anything in this workspace that can be taken back.")
 
-    async def _of_event(self, seq: int) -> tuple[Target, str, tuple[int, ...]]:
-        await self._check_exists(seq)
+    async def _of_event(self, seq: int, workspace: str) -> tuple[Target, str, tuple[int, ...]]:
+        await self._check_exists(seq, first=1)
+        await self._check_here(seq, workspace)
         by = self._view.undone_by(seq)
         if by is not None:
             raise nothing(
@@ -81,9 +87,9 @@ class Planner:
             return "redo", str(seq), self._view.compensations(seq)
         return "event", str(seq), (seq,)
 
-    async def _check_exists(self, seq: int) -> None:
+    async def _check_exists(self, seq: int, *, first: int) -> None:
         head = (await self._journal.head()).seq
-        if not 0 <= seq <= head:
+        if not first <= seq <= head:
             raise Rejected(
                 "undo.unknown_event",
                 f"There is no event {seq}; the newest one is {head}.",
@@ -91,11 +97,33 @@ class Planner:
                 seq=seq,
             )
 
+    async def _check_here(self, seq: int, workspace: str) -> None:
+        """Refuse an event that changed nothing, and one of another workspace."""
+        where = self._view.workspace_of(seq)
+        if where is None and not self._view.is_undo(seq) and not self._is_final(await self._event(seq)):
+            raise nothing(
+                f"Event {seq} is not a change that can be taken back.", fix="'choir show' tells what it is."
+            )
+        if where and where != workspace:
+            raise Rejected(
+                "undo.other_workspace",
+                f"Event {seq} happened in another workspace ('{where}').",
+                fix="Say which workspace is meant (--workspace NAME).",
+                seq=seq,
+                workspace=where,
+            )
+
+    async def _event(self, seq: int) -> Event:
+        return (await self._journal.fetch([seq]))[0]
+
+    def _is_final(self, event: Event) -> bool:
+        kind = self._journal.registry.get(event.head.event_type)
+        return kind is None or kind.effect in {"irreversible", "delayed"}
+
     async def _plan(self, target: Target, name: str, seqs: Sequence[int], leave: tuple[str, ...]) -> Plan:
-        registry = self._journal.registry
         events = await self._journal.fetch(seqs)
-        kinds = [(event, registry.get(event.head.event_type)) for event in events]
-        final = [event for event, kind in kinds if kind is None or kind.effect in {"irreversible", "delayed"}]
+        final = [event for event in events if self._is_final(event)]
+        events = [event for event in events if not _is_left(event, leave)]
         parts = [
             await reverser.reverse(chosen, frozenset(leave))
             for reverser in self._reversers
@@ -107,7 +135,13 @@ class Planner:
             tuple(one for part in parts for one in part.obstacles),
             tuple(one for part in parts for one in part.notes),
         )
-        return Plan(target, name, tuple(seqs), reversal, tuple(final), leave)
+        return Plan(target, name, tuple(event.seq for event in events), reversal, tuple(final), leave)
+
+
+def _is_left(event: Event, leave: tuple[str, ...]) -> bool:
+    """Return whether an event is about something that shall stay as it is, so that it is not taken back."""
+    paths = (getattr(event.payload, name, None) for name in ("path", "to"))
+    return any(path == left or is_below(str(path), left) for path in paths if path for left in leave)
 
 
 def decide(command: Undo | Redo, plan: Plan) -> Decision:
@@ -116,8 +150,8 @@ def decide(command: Undo | Redo, plan: Plan) -> Decision:
     if plan.reversal.obstacles:
         raise obstructed(plan.reversal.obstacles)
     taken = [seq for seq in plan.seqs if seq not in {event.seq for event in plan.irreversible}]
-    if not taken:
-        raise nothing(f"Event {plan.name} cannot be taken back.", fix="'choir show' tells what it did.")
+    if not taken or (plan.target != "redo" and not plan.reversal.facts):
+        raise nothing_left(plan)
     undone = Undone(plan.target, plan.name, spans_of(taken), plan.leave)
     facts = [Fact(undone), *(Fact(fact, because_of=0) for fact in plan.reversal.facts)]
     return Decision(tuple(facts), plan.reversal.contents)
@@ -126,6 +160,14 @@ def decide(command: Undo | Redo, plan: Plan) -> Decision:
 def nothing(message: str, fix: str = "'choir log' shows what happened.") -> Rejected:
     """Return the error for an undo without an object."""
     return Rejected("undo.nothing", message, fix=fix)
+
+
+def nothing_left(plan: Plan) -> Rejected:
+    """Return the error for an undo that would change nothing, with the reasons."""
+    reasons = [f"{one.what}: {one.reason}" for one in plan.reversal.notes]
+    reasons += [f"event {event.seq} can never be taken back" for event in plan.irreversible]
+    reason = "; ".join(reasons[:5]) or "everything is as it was"
+    return nothing(f"There is nothing left to take back: {reason}.")
 
 
 def obstructed(obstacles: Sequence[Obstacle]) -> Conflict:
@@ -138,3 +180,11 @@ def obstructed(obstacles: Sequence[Obstacle]) -> Conflict:
         fix="Undo the newer changes first, or leave these files as they are (--except PATH).",
         places=places,
     )
+
+
+def command_types(planner: Planner) -> Commands:
+    """Return this room's commands."""
+    return [
+        any_command(CommandType("undo", Undo, load=planner.undo, decide=decide, effect="reversible")),
+        any_command(CommandType("redo", Redo, load=planner.redo, decide=decide, effect="reversible")),
+    ]

@@ -15,9 +15,10 @@ class OwnWorkspaces:
     name = "workspaces.own"
 
     async def judge(self, proposal: Proposal) -> Verdict | None:
-        """Return an opinion on decisions that are about workspaces alone."""
-        if not all(isinstance(payload, _kinds) for payload in proposal.decision.payloads):
-            return None
-        if proposal.context.source == "agent":
+        """Return an opinion on decisions that arrange workspaces, by whatever command."""
+        arranging = [isinstance(payload, _kinds) for payload in proposal.decision.payloads]
+        if any(arranging) and proposal.context.source == "agent":
             return Verdict(self.name, "ask", "Workspaces are arranged by the person.")
-        return Verdict(self.name, "allow", "Changes of workspaces can be undone.")
+        if arranging and all(arranging):
+            return Verdict(self.name, "allow", "Changes of workspaces can be undone.")
+        return None

@@ -25,7 +25,7 @@ from choiros.features.workspaces.events import (
     WorkspaceUsed,
 )
 from choiros.features.workspaces.view import Workspace, WorkspacesView, unknown
-from choiros.kernel.command import Context, Decision, Fact
+from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Rejected
 
 NAME_MAX = 60
@@ -155,3 +155,19 @@ def _spare(name: str, state: WorkspacesState) -> Workspace:
 
 def _facts(*payloads: Struct) -> Decision:
     return Decision(tuple(Fact(payload) for payload in payloads))
+
+
+def command_types(loader: WorkspacesLoader) -> Commands:
+    """Return this room's commands."""
+    classes: dict[str, type[WorkspaceCommand]] = {
+        "workspaces.new": CreateWorkspace,
+        "workspaces.use": UseWorkspace,
+        "workspaces.rename": RenameWorkspace,
+        "workspaces.archive": ArchiveWorkspace,
+        "workspaces.open": OpenWorkspace,
+        "workspaces.rm": RemoveWorkspace,
+    }
+    return [
+        any_command(CommandType(name, one, load=loader.load, decide=decide, effect="reversible"))
+        for name, one in classes.items()
+    ]

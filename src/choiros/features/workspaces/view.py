@@ -40,6 +40,19 @@ class Workspace(Struct, frozen=True):
     created: int
 
 
+_FACTS = frozenset(
+    {
+        WorkspaceCreated,
+        WorkspaceUsed,
+        WorkspaceRenamed,
+        WorkspaceArchived,
+        WorkspaceOpened,
+        WorkspaceRemoved,
+    }
+)
+"""The facts this view is about; matching all others against every case would cost more than the rest."""
+
+
 class WorkspacesProjector:
     """Keeps `workspaces`."""
 
@@ -50,7 +63,7 @@ class WorkspacesProjector:
 
     def apply(self, tables: Tables, events: Sequence[Event]) -> None:
         """Bring the table from the state before these events to the state after them."""
-        for event in events:
+        for event in (one for one in events if type(one.payload) in _FACTS):
             match event.payload:
                 case WorkspaceCreated(workspace, name, folder):
                     row = (workspace, name, folder, event.seq)

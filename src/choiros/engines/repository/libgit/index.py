@@ -70,7 +70,6 @@ class GitIndex:
             return _tree_of_bytes(repo, self._path)
         try:
             _settle_conflicts(index)
-            repo.create_blob(b"")  # named, but not written, by `git add -N`
             return index.write_tree(repo).raw
         except (pygit2.GitError, OSError, ValueError):
             return _tree_of_bytes(repo, self._path)

@@ -7,6 +7,7 @@ in a temporary file and on the disk before it gets its name, by a rename that de
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TypeVar
 
 from choiros.engines.tree.disk.change import Change
 from choiros.engines.tree.disk.descriptors import LIST, look_along, way
-from choiros.engines.tree.disk.refusals import changing, unavailable
+from choiros.engines.tree.disk.refusals import changing, not_utf8, unavailable
 from choiros.engines.tree.disk.scanning import Scan, sweep
 from choiros.engines.tree.disk.taking import Taking
 from choiros.kernel.blob import BlobStore
@@ -34,6 +35,8 @@ class DiskTree:
     """
 
     def __init__(self, root: Path, worker: Worker) -> None:
+        if sys.getfilesystemencoding().lower() != "utf-8":
+            raise not_utf8(sys.getfilesystemencoding())
         self._root = Path(os.path.realpath(root))
         self._worker = worker
         self._is_disk_doubted = False

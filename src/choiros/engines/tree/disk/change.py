@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,12 +20,11 @@ from choiros.engines.tree.disk.descriptors import (
     stat_of,
     way,
 )
-from choiros.engines.tree.disk.fulfilled import is_fulfilled
+from choiros.engines.tree.disk.fulfilled import checked, is_fulfilled
 from choiros.engines.tree.disk.placing import difference, discarded_on_error, place, remove
 from choiros.engines.tree.disk.refusals import CHANGED, MOVED, refusal
 from choiros.engines.tree.disk.staging import Staging
 from choiros.engines.tree.disk.temporary import new_name
-from choiros.kernel.path import check_path
 from choiros.kernel.tree import Done, Kind, Stat, Step
 
 _OWNER_BITS = 0o700
@@ -45,9 +44,10 @@ class _Directory:
 class Change:
     """The steps of one call: `begin`, then content for those that need it, `finish`, and always `end`."""
 
-    def __init__(self, root: Path, steps: Iterable[Step], *, is_disk_doubted: bool) -> None:
+    def __init__(self, root: Path, steps: Sequence[Step], *, is_disk_doubted: bool) -> None:
         self._path = root
-        self._steps = {step.path: step for step in steps}
+        self._steps = {step.path: checked(step) for step in steps}
+        assert len(self._steps) == len(steps), "one step per path"
         # After a failed sync the kernel may show content that is not on the disk: then it is written again.
         self._is_disk_doubted = is_disk_doubted
         self._is_bulk = len(self._steps) > syncing.SYNC_EACH_MAX and syncing.can_syncfs()
@@ -58,6 +58,8 @@ class Change:
         # How files and links look that are as they were wished.
         self._stats: dict[str, Stat] = {}
         self._modes: dict[str, _Directory] = {}
+        # Inodes of files that we have renamed or removed under one of their names.
+        self._renamed: set[int] = set()
         # Directories to be synced, by the names that lead to them.
         self._touched: set[tuple[str, ...]] = set()
 
@@ -114,7 +116,7 @@ class Change:
 
     def _consider(self, step: Step, ways: Way) -> None:
         """Sort a step: done already, diverged already, or pending."""
-        above, name = split(check_path(step.path))
+        above, name = split(step.path)
         try:
             spot = Spot(ways.to(above), name)
             current = look_at(spot)
@@ -193,7 +195,8 @@ class Change:
         above, name = split(path)
         try:
             with directory(self._root, above) as descriptor:
-                reason = remove(Spot(descriptor, name), self._steps[path].expect)
+                expect = self._steps[path].expect
+                reason = remove(Spot(descriptor, name), expect, was_renamed=self._is_renamed(expect))
         except (FileNotFoundError, NotADirectoryError):
             reason = ""
         if not reason:
@@ -247,7 +250,8 @@ class Change:
         """Put the source in place, and see that it is there for those who come by the path."""
         if ours is None:
             return CHANGED
-        reason = place(source, target, ours=ours, expect=step.expect)
+        is_renamed = self._is_renamed(step.expect)
+        reason = place(source, target, ours=ours, expect=step.expect, was_renamed=is_renamed)
         if reason:
             return reason
         after = look_at(target)
@@ -261,6 +265,14 @@ class Change:
         if after.kind != "dir":
             self._stats[step.path] = after
         return ""
+
+    def _is_renamed(self, expect: Stat | None) -> bool:
+        """Whether we have touched another name of this file, which changed its ctime; from now on we have."""
+        if expect is None:
+            return False
+        is_renamed = expect.inode in self._renamed
+        self._renamed.add(expect.inode)
+        return is_renamed
 
     def _outcome(self, path: str, ways: Way) -> Done:
         reason, entry = self._diverged.get(path, ""), self._steps[path].entry

@@ -39,24 +39,26 @@ class Way:
     def __init__(self, root: int) -> None:
         self._names: list[str] = []
         self._held = [root]
+        # One directory below those, for paths too deep to hold them all.
         self._deep = -1
+        self._deep_names: list[str] = []
 
     def to(self, names: Sequence[str]) -> int:
         """Return a descriptor of the directory, which stays open until the next call; raises OSError."""
-        shared = 0
-        while shared < min(len(names), len(self._names)) and names[shared] == self._names[shared]:
-            shared += 1
-        self._forget(shared)
-        descriptor = self._held[-1]
-        for name in names[shared:]:
+        wanted = list(names)
+        if self._deep < 0 or wanted[: len(self._deep_names)] != self._deep_names:
+            self._forget(_shared(wanted, self._names))
+        descriptor = self._held[-1] if self._deep < 0 else self._deep
+        begin = len(self._names) if self._deep < 0 else len(self._deep_names)
+        for number, name in enumerate(wanted[begin:], begin + 1):
             descriptor = os.open(name, WALK, dir_fd=descriptor)
             if self._deep < 0 and len(self._held) < _HELD_MAX:
                 self._names.append(name)
                 self._held.append(descriptor)
             else:
-                # To hold every directory of so deep a path could use up the descriptors: the last will do.
+                # Holding every directory of so deep a path could use up the descriptors: the last will do.
                 self._let_go_of_deep()
-                self._deep = descriptor
+                self._deep, self._deep_names = descriptor, wanted[:number]
         return descriptor
 
     def close(self) -> None:
@@ -73,6 +75,14 @@ class Way:
         if self._deep >= 0:
             os.close(self._deep)
             self._deep = -1
+
+
+def _shared(some: list[str], others: list[str]) -> int:
+    """Return with how many equal names two lists begin."""
+    pairs = zip(some, others, strict=False)
+    return next(
+        (number for number, (one, other) in enumerate(pairs) if one != other), min(len(some), len(others))
+    )
 
 
 @contextmanager
@@ -147,3 +157,12 @@ def kind_of(mode: int) -> Kind | Literal["other"]:
     if stat.S_ISDIR(mode):
         return "dir"
     return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def is_utf8(text: str) -> bool:
+    """Return whether a name or target can be written as UTF-8, and so be kept."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,14 +1,30 @@
-"""Whether a wish is fulfilled already: it makes it harmless to apply the same steps again after a crash."""
+"""Whether a wish can be fulfilled, and whether it is already: that makes it harmless to apply it twice."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 
-from choiros.engines.tree.disk.descriptors import READ, Spot, stat_of
-from choiros.kernel.tree import Entry, Stat
+from choiros.engines.tree.disk.descriptors import NINE_BITS, READ, Spot, is_utf8, stat_of
+from choiros.engines.tree.disk.refusals import bad_entry
+from choiros.kernel.path import check_path
+from choiros.kernel.tree import Entry, Stat, Step
 
 _CHUNK = 1 << 20
+
+
+def checked(step: Step) -> Step:
+    """Return the step when its path and its entry can stand in a folder; raise Rejected if not."""
+    check_path(step.path)
+    if step.entry is None:
+        return step
+    if step.entry.mode & ~NINE_BITS:
+        # Among the other bits are those that lend the owner's rights to whoever runs the file.
+        raise bad_entry(step.path, "its mode has more than the nine permission bits")
+    target = step.entry.target
+    if step.entry.kind == "link" and (not target or "\0" in target or not is_utf8(target)):
+        raise bad_entry(step.path, "its target is empty, or not valid UTF-8, or holds a NUL byte")
+    return step
 
 
 def is_fulfilled(spot: Spot, current: Stat, *, entry: Entry, sync: bool) -> bool:

@@ -33,11 +33,14 @@ _OWNER_BITS = 0o700
 _TURNS_MAX = 100
 
 
-def place(source: Spot, target: Spot, *, ours: Stat, expect: Stat | None) -> str:
-    """Put the source in place, and return why not, if so; nothing of ours stays at the source."""
+def place(source: Spot, target: Spot, *, ours: Stat, expect: Stat | None, was_renamed: bool) -> str:
+    """Put the source in place, and return why not, if so; nothing of ours stays at the source.
+
+    `was_renamed` says that we have just renamed or removed another name of the same file.
+    """
     is_in = False
     try:
-        reason = why_unlike(target, expect) or _why_not_empty(target, expect)
+        reason = why_unlike(target, expect, was_renamed=was_renamed) or _why_not_empty(target, expect)
         if not reason:
             reason = _bring_in(source, target, expect=expect)
             is_in = not reason
@@ -57,9 +60,9 @@ def place(source: Spot, target: Spot, *, ours: Stat, expect: Stat | None) -> str
     return reason
 
 
-def remove(spot: Spot, expect: Stat | None) -> str:
+def remove(spot: Spot, expect: Stat | None, *, was_renamed: bool) -> str:
     """Take away what stands there, and return why not, if so."""
-    reason = why_unlike(spot, expect)
+    reason = why_unlike(spot, expect, was_renamed=was_renamed)
     if reason or expect is None:
         return "" if reason == REMOVED else reason
     aside = Spot(spot.directory, new_name())

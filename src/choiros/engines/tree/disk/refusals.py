@@ -55,6 +55,16 @@ def unavailable(error: OSError) -> Unavailable:
     )
 
 
+def not_utf8(encoding: str) -> Unavailable:
+    """Return the error for a program that was started so that it would misspell names."""
+    return Unavailable(
+        "tree.unavailable",
+        f"File names would be written as {encoding}, but they are kept as UTF-8.",
+        fix="Start ChoirOS with PYTHONUTF8=1, or choose a UTF-8 locale.",
+        encoding=encoding,
+    )
+
+
 def damaged(digest: str) -> Corrupt:
     """Return the error for content that is not what its name says."""
     return Corrupt(
@@ -77,6 +87,13 @@ def not_kept(path: str, why: str) -> Rejected:
         f"'{path}' cannot be kept: {why}.",
         fix="Leave it out with .choirignore, or change what stands there.",
         path=path,
+    )
+
+
+def bad_entry(path: str, why: str) -> Rejected:
+    """Return the error for what cannot stand in a folder."""
+    return Rejected(
+        "tree.bad_entry", f"'{path}' cannot be written: {why}.", fix="Correct the entry.", path=path
     )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 
-from choiros.engines.tree.disk.descriptors import LIST, Spot, Way, look_at, stat_of, way
+from choiros.engines.tree.disk.descriptors import LIST, Spot, Way, is_utf8, look_at, stat_of, way
 from choiros.engines.tree.disk.placing import discard
 from choiros.engines.tree.disk.temporary import is_left_over, is_temporary
 from choiros.kernel.path import PATH_BYTES_MAX
@@ -119,7 +119,7 @@ def sweep(root: int) -> int:
 def target_of(spot: Spot) -> str | None:
     """Return where a link points to, or None when that is not valid UTF-8."""
     target = os.readlink(spot.name, dir_fd=spot.directory)
-    return target if _is_utf8(target) else None
+    return target if is_utf8(target) else None
 
 
 def _remove(spot: Spot) -> int:
@@ -137,14 +137,6 @@ def _listed(ways: Way, path: str) -> Generator[int]:
         yield descriptor
     finally:
         os.close(descriptor)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _shown(path: str) -> str:

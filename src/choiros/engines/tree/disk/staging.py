@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -65,10 +66,10 @@ class Staging:
         self._close()
 
     def discard(self) -> None:
-        """Leave no trace."""
+        """Leave no trace; in a directory that somebody has just moved away it is left to `sweep`."""
         self._close()
         if self.name:
-            with directory(self._root, self.directory) as descriptor:
+            with contextlib.suppress(OSError), directory(self._root, self.directory) as descriptor:
                 discard(Spot(descriptor, self.name))
 
     def _open(self) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from choiros.cli.client import Blamed, Difference, EventDetail, EventLine, LogQuery, UndoPreview, Why
-from choiros.cli.sentences import sentence, size
+from choiros.cli.direct.sentences import sentence, size
 from choiros.features.audit.view import EventFilter, is_routine
 from choiros.features.files.blame import Blame
 from choiros.features.files.decide import not_found
@@ -16,12 +17,14 @@ from choiros.features.files.diff import unified
 from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.files.load import read_all
 from choiros.features.files.text import TEXT_BYTES_MAX, is_text
-from choiros.features.files.view import Version
-from choiros.features.undo.decide import Plan
 from choiros.kernel.errors import Rejected
-from choiros.kernel.event import Event
 from choiros.kernel.tree import Entry
-from choiros.wiring import Computer
+
+if TYPE_CHECKING:
+    from choiros.features.files.view import Version
+    from choiros.features.undo.decide import Plan
+    from choiros.kernel.event import Event
+    from choiros.wiring import Computer
 
 Entries = Mapping[str, Entry | None]
 CAUSES_MAX = 50

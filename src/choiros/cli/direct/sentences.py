@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from choiros.features.approvals.events import ApprovalDecided
 from choiros.features.audit.events import SnapshotKept
 from choiros.features.checkpoints.events import (
@@ -28,8 +30,12 @@ from choiros.features.workspaces.events import (
     WorkspaceRenamed,
     WorkspaceUsed,
 )
-from choiros.kernel.event import Event
 from choiros.kernel.gate import ApprovalRequested, VerdictRecorded
+
+if TYPE_CHECKING:
+    from choiros.kernel.event import Event
+
+KILO = 1000
 
 
 def sentence(event: Event) -> str:
@@ -77,8 +83,8 @@ def size(size_bytes: int) -> str:
     if size_bytes == 1:
         return "1 byte"
     amount, units = float(size_bytes), ["bytes", "KB", "MB", "GB", "TB"]
-    while amount >= 1000 and len(units) > 1:
-        amount, units = amount / 1000, units[1:]
+    while amount >= KILO and len(units) > 1:
+        amount, units = amount / KILO, units[1:]
     return f"{amount:.0f} {units[0]}" if units[0] == "bytes" else f"{amount:.1f} {units[0]}"
 
 

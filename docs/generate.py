@@ -1,0 +1,157 @@
+"""Writes the pages of docs/reference from the code (./choir docs); with --check only tells what differs."""
+
+import sys
+import typing
+from argparse import Action
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from choiros.cli.arguments import SWITCHES, VALUED, Parser, build
+from choiros.cli.verb import Verb
+from choiros.cli.verbs import ROOMS, load
+from choiros.kernel.registry import EventType
+from choiros.wiring import registry
+
+FOLDER = Path(__file__).resolve().parent / "reference"
+TOP = "# {title}\n\nStatus: current\n\nWritten by `./choir docs` from {source}; changes go there.\n"
+
+
+def cli_page() -> str:
+    """Return the page of the command line: every verb with what it takes and two examples."""
+    lines = [TOP.format(title="The command line", source="`src/choiros/cli`")]
+    lines += ["## Options of every verb", "", *table(("Option", "Meaning"), everywhere())]
+    for name in ROOMS:
+        lines += verb_section(load(name), f"choir {name}", level=2)
+    return "\n".join(lines) + "\n"
+
+
+def everywhere() -> Iterator[tuple[str, str]]:
+    for name, sentence in SWITCHES.items():
+        yield f"`{name}`", sentence
+    for name, (metavar, sentence) in VALUED.items():
+        yield f"`{name} {metavar}`", sentence
+
+
+def verb_section(verb: Verb, program: str, *, level: int) -> Iterator[str]:
+    yield from ["", f"{'#' * level} {program}", "", verb.sentence]
+    known = {"-h", "--help", *SWITCHES, *VALUED}
+    own = [
+        action for action in actions(build(verb, program)) if not known.intersection(action.option_strings)
+    ]
+    rows = [(f"`{spelling(action)}`", str(action.help or "")) for action in own]
+    if rows:
+        yield from ["", *table(("Argument", "Meaning"), rows)]
+    yield from ["", "```console", *(f"$ {example}" for example in verb.examples), "```"]
+    for name, act in verb.acts.items():
+        yield from verb_section(act, f"{program} {name}", level=level + 1)
+
+
+def actions(parser: Parser) -> list[Action]:
+    """Return the arguments of a parser without those that choose a verb of its own."""
+    return [action for action in vars(parser)["_actions"] if not isinstance(action.choices, dict)]
+
+
+def spelling(action: Action) -> str:
+    """Return an argument as one would type it."""
+    value = str(action.metavar or action.dest.upper())
+    if action.nargs == 0:
+        value = ""
+    if not action.option_strings:
+        optional = action.nargs in {"?", "*"}
+        return f"[{value}]" if optional else value + (" ..." if action.nargs == "+" else "")
+    return ", ".join(f"{option} {value}".strip() for option in action.option_strings)
+
+
+def events_page() -> str:
+    """Return the page of events: every type with the fields of its payload, then their shapes."""
+    kinds = list(registry())
+    lines = [TOP.format(title="Events", source="the registry in `src/choiros/wiring`"), "## All types", ""]
+    rows = [(link(kind.name), summary(kind.payload), kind.effect) for kind in kinds]
+    lines += table(("Type", "What happened", "Effect"), rows)
+    for kind in kinds:
+        lines += event_section(kind)
+    shapes = sorted(
+        {shape for kind in kinds for shape in parts(kind.payload)}, key=lambda shape: shape.__name__
+    )
+    for shape in shapes:
+        lines += ["", f"## {shape.__name__}", "", summary(shape), "", *fields(shape)]
+    return "\n".join(lines) + "\n"
+
+
+def link(name: str) -> str:
+    return f"[`{name}`](#{name.replace('.', '')})"
+
+
+def event_section(kind: EventType) -> Iterator[str]:
+    yield from [
+        "",
+        f"## {kind.name}",
+        "",
+        summary(kind.payload),
+        "",
+        f"Effect: {kind.effect}. Version: {kind.v}.",
+    ]
+    yield from ["", *fields(kind.payload)]
+
+
+def summary(shape: type[Struct]) -> str:
+    """Return what the class says about itself."""
+    return " ".join((shape.__doc__ or "").split())
+
+
+def fields(shape: type[Struct]) -> Iterator[str]:
+    hints, written = typing.get_type_hints(shape), shape.__annotations__
+    rows: list[tuple[str, str, str]] = []
+    for field in msgspec.structs.fields(shape):
+        choices = (
+            typing.get_args(hints[field.name]) if typing.get_origin(hints[field.name]) is Literal else ()
+        )
+        kind = " or ".join(f'`"{choice}"`' for choice in choices) or f"`{written[field.name]}`"
+        rows.append((f"`{field.name}`", kind, "yes" if field.required else "no"))
+    yield from table(("Field", "Type", "Required"), rows)
+
+
+def parts(shape: object) -> Iterator[type[Struct]]:
+    """Yield the structs that a type is made of, without itself."""
+    inner = typing.get_type_hints(shape).values() if is_struct(shape) else typing.get_args(shape)
+    for one in inner:
+        if is_struct(one):
+            yield typing.cast("type[Struct]", one)
+        yield from parts(one)
+
+
+def is_struct(shape: object) -> bool:
+    return isinstance(shape, type) and issubclass(shape, Struct)
+
+
+def table(head: Sequence[str], rows: typing.Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
+    for row in rows:
+        yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
+
+
+def pages() -> dict[Path, str]:
+    """Return every generated page by its place."""
+    return {FOLDER / "cli.md": cli_page(), FOLDER / "events.md": events_page()}
+
+
+def main() -> int:
+    """Write what differs, or with --check only name it."""
+    different = {
+        path: text for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text
+    }
+    for path, text in different.items():
+        print(f"{'differs' if '--check' in sys.argv else 'written'}: docs/reference/{path.name}")
+        if "--check" not in sys.argv:
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, "utf-8")
+    return int("--check" in sys.argv and bool(different))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,213 @@
+"""The verbs for workspaces, approvals, repair and watching."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from choiros.cli.client import (
+    ApprovalLine,
+    Asked,
+    Changed,
+    Collected,
+    RebuiltState,
+    WorkspaceLine,
+)
+from choiros.cli.direct.answers import Answers
+from choiros.cli.direct.opened import Opened, approval_line, tell
+from choiros.features.approvals.commands import DecideApproval
+from choiros.features.workspaces.commands import (
+    ArchiveWorkspace,
+    CreateWorkspace,
+    OpenWorkspace,
+    RemoveWorkspace,
+    RenameWorkspace,
+    UseWorkspace,
+    WorkspaceCommand,
+)
+from choiros.kernel.errors import Rejected
+from choiros.kernel.path import is_protected
+from choiros.wiring import disk_parts, open_computer, rebuild
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+_digest = re.compile(r"\b[0-9a-f]{64}\b")
+TICK_S = 30
+
+
+class Upkeep(Opened):
+    """Arranges workspaces, answers requests, repairs and watches."""
+
+    async def workspaces(self) -> list[WorkspaceLine]:
+        """Return every workspace."""
+        current = self._computer.workspaces.current()
+        return [
+            WorkspaceLine(
+                id=one.id,
+                name=one.name,
+                folder=str(self._computer.place(one)),
+                state=one.state,
+                current=current is not None and one.id == current.id,
+                files=len(self._computer.files.below(one.id)),
+            )
+            for one in self._computer.workspaces.all()
+        ]
+
+    async def change_workspace(
+        self,
+        act: Literal["new", "add", "use", "rename", "archive", "open", "rm"],
+        name: str,
+        argument: str | None,
+    ) -> Changed | Asked:
+        """Arrange workspaces."""
+        if act in {"archive", "rm"}:
+            found = self._computer.workspaces.named(name)
+            if found is not None:
+                await self._computer.merger.capture(found.id)
+        if act == "add":
+            argument = _own_folder(argument or "", self._resolved.home)
+        changed = await self._handle(_workspace_command(act, name, argument))
+        if act in {"add", "open"}:
+            found = self._computer.workspaces.named(name)
+            if found is not None:
+                await self._computer.merger.capture(found.id)
+        return changed
+
+    async def approvals(self) -> list[ApprovalLine]:
+        """Return the open requests."""
+        pending = self._computer.approvals.pending()
+        events = {
+            one.head.id: one for one in await self._computer.journal.fetch([one.seq for one in pending])
+        }
+        return [approval_line(one, events[one.request]) for one in pending]
+
+    async def decide(
+        self, request: str, digest: str, answer: Literal["allow", "deny"], note: str
+    ) -> Changed | Asked:
+        """Answer a request; when it is allowed, what it asked for is carried out now."""
+        decided = await self._handle(DecideApproval(request, digest, answer, note))
+        if answer == "deny":
+            return decided
+        found = self._computer.approvals.get(request)
+        assert found is not None
+        event = await self._answers.event(found.seq)
+        return await self._changed(await self._computer.kernel.recorded(event, request))
+
+    async def rebuild(self, *, full: bool) -> RebuiltState:
+        """Make everything that is derived again, the files in the folders included."""
+        old = self._computer
+        parts = disk_parts(self._resolved)
+        old.tables.close()
+        rebuilt = await rebuild(old.parts, old.settings, full=full)
+        await old.close()
+        self._computer = await open_computer(parts, old.settings, write=True, notice=tell)
+        self._answers = Answers(self._computer, self._id)
+        restored, unkept = 0, dict[str, str]()
+        for one in self._computer.workspaces.all():
+            if one.state == "open":
+                captured = await self._computer.merger.capture(one.id)
+                restored += captured.restored
+                unkept.update(captured.unkept)
+        return RebuiltState(
+            rebuilt.seq, rebuilt.snapshot, rebuilt.digests, list(rebuilt.differed), restored, unkept
+        )
+
+    async def collect(self, *, preview: bool) -> Collected:
+        """Remove stored contents that no event names."""
+        blobs = self._computer.parts.blobs
+        named = set(self._computer.files.contents())
+        # A request that is still open may come to name contents that no event of a file names yet.
+        for waiting in self._computer.approvals.unfinished():
+            named |= set(_digest.findall(waiting.recorded))
+        count = size = 0
+        for digest in [one async for one in blobs.digests() if one not in named]:
+            count += 1
+            size += await blobs.size(digest) or 0
+            if not preview:
+                await blobs.delete(digest)
+        return Collected(count, size, preview)
+
+    async def watch(self) -> AsyncIterator[Changed]:
+        """Record outside edits as they happen; others may work in between."""
+        computer = self._computer
+        computer.release()
+        watcher = computer.parts.watcher(self._id, self._workspace.folder)
+        changes = watcher.changes()
+        hint = asyncio.ensure_future(anext(changes))
+        try:
+            while True:
+                await asyncio.wait({hint}, timeout=TICK_S)
+                paths = await hint if hint.done() else frozenset[str]()
+                if hint.done():
+                    hint = asyncio.ensure_future(anext(changes))
+                changed = await self._record_hints(paths)
+                if changed.lines or changed.warnings:
+                    yield changed
+        except StopAsyncIteration:
+            return
+        finally:
+            hint.cancel()
+            await watcher.close()
+
+    async def _record_hints(self, paths: frozenset[str]) -> Changed:
+        computer = self._computer
+        await computer.hold()
+        try:
+            named = None if "" in paths else [path for path in paths if not is_protected(path)]
+            captured = await computer.merger.capture(self._id, named)
+            await computer.automatic.tick(self._id)
+        finally:
+            computer.release()
+        lines = [self._answers.line(event) for event in captured.events]
+        warnings = [f"{path} is not kept: {reason}" for path, reason in captured.unkept.items()]
+        return Changed([line.seq for line in lines], lines, [], warnings)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        try:
+            if self._computer.holds_lock:
+                await self._computer.keep_snapshot()
+        finally:
+            await self._computer.close()
+
+
+def _own_folder(folder: str, home: Path) -> str:
+    """Return the real place of a folder that shall become a workspace, when it may."""
+    place = Path(folder).resolve()
+    if not place.is_dir():
+        raise Rejected(
+            "workspaces.no_folder",
+            f"'{folder}' is not a folder.",
+            fix="Name a folder that exists, or make it first.",
+            folder=folder,
+        )
+    data = home.resolve()
+    if place in [data, *data.parents] or data in place.parents:
+        raise Rejected(
+            "workspaces.overlap",
+            f"'{folder}' and ChoirOS's own data directory lie inside each other.",
+            fix="Choose a folder that shares nothing with the data directory.",
+            folder=folder,
+        )
+    return str(place)
+
+
+def _workspace_command(act: str, name: str, argument: str | None) -> WorkspaceCommand:
+    match act:
+        case "new":
+            return CreateWorkspace(name)
+        case "add":
+            return CreateWorkspace(name, argument)
+        case "use":
+            return UseWorkspace(name)
+        case "rename":
+            return RenameWorkspace(name, argument or "")
+        case "archive":
+            return ArchiveWorkspace(name)
+        case "open":
+            return OpenWorkspace(name)
+        case _:
+            return RemoveWorkspace(name)

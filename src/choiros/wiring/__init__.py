@@ -1,0 +1,20 @@
+"""The one place that names engines and features together and makes a computer of them."""
+
+from choiros.wiring.computer import Computer
+from choiros.wiring.disk import disk_parts
+from choiros.wiring.opening import open_computer
+from choiros.wiring.parts import Folders, Parts, checks, projectors, registry
+from choiros.wiring.repair import Rebuilt, rebuild
+
+__all__ = [
+    "Computer",
+    "Folders",
+    "Parts",
+    "Rebuilt",
+    "checks",
+    "disk_parts",
+    "open_computer",
+    "projectors",
+    "rebuild",
+    "registry",
+]

@@ -1,0 +1,64 @@
+"""Opens a computer: alone or beside others, repaired first where that is needed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from choiros.kernel.errors import Corrupt, Unavailable
+from choiros.kernel.projector import Stale
+from choiros.wiring.computer import Computer
+from choiros.wiring.repair import rebuild
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from choiros.kernel.lock import Lock
+    from choiros.settings import Settings
+    from choiros.wiring.parts import Parts
+
+
+async def open_computer(
+    parts: Parts, settings: Settings, *, write: bool, notice: Callable[[str], None]
+) -> Computer:
+    """Open a person's computer, every view as new as the log.
+
+    To write, the lock is waited for. To read, it is taken if it is free; while somebody else holds it, the views
+    are read as that one leaves them. It is kept until `release` or `close`.
+    """
+    held = await _acquire(parts.lock, settings.lock_timeout_s if write else 0, needed=write)
+    try:
+        computer = await _opened(parts, settings, fresh=held, notice=notice)
+    except BaseException:
+        if held:
+            parts.lock.release()
+        raise
+    computer.holds_lock = held
+    return computer
+
+
+async def _opened(
+    parts: Parts, settings: Settings, *, fresh: bool, notice: Callable[[str], None]
+) -> Computer:
+    try:
+        tables = parts.cabinet.open()
+        computer = Computer(parts, settings, tables)
+        if fresh:
+            await computer.start()
+    except (Corrupt, Stale) as trouble:
+        if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
+            raise
+        notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+        await rebuild(parts, settings)
+        computer = Computer(parts, settings, parts.cabinet.open())
+        await computer.start()
+    return computer
+
+
+async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:
+    try:
+        await lock.acquire(timeout_s)
+    except Unavailable:
+        if needed:
+            raise
+        return False
+    return True

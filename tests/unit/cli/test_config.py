@@ -1,0 +1,58 @@
+"""choir config."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.fake_client import FakeClient, choir
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CHOIR_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_every_setting_has_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHOIR_SNAPSHOTS_KEPT", "3")
+    lines = choir("config", "--user", "ann").out.splitlines()
+    assert any(line.split() == ["user", "ann", "flag"] for line in lines)
+    assert any(line.split() == ["snapshots.kept", "3", "environment"] for line in lines)
+    found = json.loads(choir("config", "--json").out)
+    assert found["settings"]["lock_timeout_s"] == {"value": 10, "origin": "default"}
+
+
+def test_one_setting_is_just_its_value() -> None:
+    assert choir("config", "user").out == "me\n"
+    assert json.loads(choir("config", "user", "--json").out) == {
+        "key": "user",
+        "value": "me",
+        "origin": "default",
+    }
+
+
+def test_a_value_is_kept_and_opens_no_data(home: Path) -> None:
+    client = FakeClient()
+    assert choir("config", "checkpoints.minutes_max", "10", client=client).out == "10\n"
+    assert "minutes_max = 10" in (home / "choiros.toml").read_text()
+    assert client.opened == []
+
+
+def test_a_value_that_something_else_overrides_is_kept_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CHOIR_USER", "bob")
+    outcome = choir("config", "user", "ann")
+    assert outcome.out == "bob\n"
+    assert "the environment gives another value" in outcome.err
+
+
+@pytest.mark.parametrize("words", [["usr"], ["usr", "x"]])
+def test_an_unknown_setting_is_answered_with_the_nearest(words: list[str]) -> None:
+    outcome = choir("config", *words)
+    assert outcome.code == 1
+    assert "Did you mean 'user'?" in outcome.err
+
+
+def test_a_value_that_cannot_be_is_refused(home: Path) -> None:
+    assert choir("config", "checkpoints.minutes_max", "soon").code == 1
+    assert not (home / "choiros.toml").exists()
