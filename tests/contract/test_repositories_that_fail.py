@@ -250,7 +250,7 @@ async def test_a_damaged_memory_of_what_git_holds_costs_nothing_but_time(
     await workspace.checkpoint()
     memory = workspace.git_dir / "choir/oids"
     whole = memory.read_bytes()
-    for harmed in (damage, whole[:-1], whole[:100] + b"x" + whole[101:], whole + whole):
+    for harmed in (damage, whole[:-1], whole[:70] + bytes(9) + whole[79:], whole + whole):
         memory.write_bytes(harmed)
         workspace.reopen()
         workspace.write("folder/1", str(len(harmed)))

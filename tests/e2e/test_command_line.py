@@ -26,7 +26,8 @@ class Home:
         self.workspace = folder / "home" / "users" / "me" / "workspace"
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CHOIR_")}
         self.environment = {**clean, "CHOIR_HOME": str(folder / "home"), "TERM": "xterm", "COLUMNS": "100"}
-        self.environment.pop("NO_COLOR", None)
+        for name in ("NO_COLOR", "PYTHONDONTWRITEBYTECODE"):
+            self.environment.pop(name, None)
 
     def choir(self, *words: str, put: bytes = b"", folder: Path | None = None) -> "Done":
         done = subprocess.run(
@@ -116,12 +117,22 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path)
 
 
-@pytest.fixture
-def filled(home: Home) -> Home:
-    """A computer with one file, written and then edited in a run."""
+def fill(home: Home) -> Home:
     home.choir("write", "list.md", put=b"bread\nmilk\n")
     home.choir("edit", "list.md", "--old", "milk", "--new", "oat milk", "--run", "breakfast")
     return home
+
+
+@pytest.fixture
+def filled(home: Home) -> Home:
+    """A computer with one file, written and then edited in a run."""
+    return fill(home)
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """The same, for tests that change nothing."""
+    return fill(Home(tmp_path_factory.mktemp("shared")))
 
 
 def eventually(check: Callable[[], bool]) -> None:
@@ -194,14 +205,27 @@ def test_a_person_who_stands_in_the_workspace_uses_paths_from_there(filled: Home
     assert (outside.code, "code: path.outside" in outside.err) == (1, True)
 
 
+def test_on_a_terminal_one_ctrl_d_ends_what_is_typed(home: Home) -> None:
+    person = Terminal(home, "write", "note.md")
+    person.expect("Ctrl-D on an empty line")
+    person.type("hello\nthere\n\x04")
+    assert person.code() == 0
+    assert (home.workspace / "note.md").read_bytes() == b"hello\nthere\n"
+    person = Terminal(home, "write", "note.md")
+    person.expect("Ctrl-D on an empty line")
+    person.type("never mind\n\x03")
+    assert person.code() == 130
+    assert (home.workspace / "note.md").read_bytes() == b"hello\nthere\n"
+
+
 # --- Settling: previews and approvals ---
 
 
-def test_without_a_terminal_an_undo_only_shows_itself(filled: Home) -> None:
-    done = filled.choir("undo", put=b"y\n")
+def test_without_a_terminal_an_undo_only_shows_itself(shared: Home) -> None:
+    done = shared.choir("undo", put=b"y\n")
     assert (done.code, "--yes" in done.err) == (1, True)
     assert "list.md" in done.out
-    assert (filled.workspace / "list.md").read_text() == "bread\noat milk\n"
+    assert (shared.workspace / "list.md").read_text() == "bread\noat milk\n"
 
 
 def test_on_a_terminal_an_undo_asks(filled: Home) -> None:
@@ -296,25 +320,25 @@ def test_watching_records_what_another_program_writes(filled: Home) -> None:
     assert watcher.returncode == 130
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(filled: Home) -> None:
+def test_a_reader_that_has_seen_enough_is_no_error(shared: Home) -> None:
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; '{CHOIR}' completion bash | head -n 1; '{CHOIR}' log | true"],
         capture_output=True,
         text=True,
-        env=filled.environment,
+        env=shared.environment,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_an_answer_that_cannot_be_written_is_a_failure(filled: Home) -> None:
+def test_an_answer_that_cannot_be_written_is_a_failure(shared: Home) -> None:
     with open("/dev/full", "wb") as full:  # noqa: PTH123
         done = subprocess.run(
             [CHOIR, "log"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
-            env=filled.environment,
+            env=shared.environment,
             check=False,
         )
     assert done.returncode == 1
@@ -369,20 +393,20 @@ def test_nothing_hostile_reaches_a_terminal(filled: Home) -> None:
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )
-def test_nonsense_is_answered_with_a_reason_and_a_fix(filled: Home, words: list[str], code: int) -> None:
-    done = filled.choir(*words)
+def test_nonsense_is_answered_with_a_reason_and_a_fix(shared: Home, words: list[str], code: int) -> None:
+    done = shared.choir(*words)
     lines = done.err.splitlines()
     assert done.code == code, done.err
     assert len(lines) == 3
     assert lines[1].startswith("fix: ")
     assert lines[2].startswith("code: ")
     assert "internal.bug" not in lines[2]
-    assert json.loads(filled.choir(*words, "--json").out)["exit"] == code
+    assert json.loads(shared.choir(*words, "--json").out)["exit"] == code
 
 
-def test_a_name_that_is_not_utf8_is_refused(filled: Home) -> None:
+def test_a_name_that_is_not_utf8_is_refused(shared: Home) -> None:
     done = subprocess.run(
-        [CHOIR.encode(), b"cat", b"a\xff"], capture_output=True, env=filled.environment, check=False
+        [CHOIR.encode(), b"cat", b"a\xff"], capture_output=True, env=shared.environment, check=False
     )
     assert done.returncode == 2
     assert b"code: usage.not_utf8" in done.stderr
@@ -416,7 +440,7 @@ def test_the_tour_leads_through_real_commands(home: Home, tour_homes: Path) -> N
     person = Terminal(home, "up", "--no-color")
     printed = ""
     for _ in range(7):
-        printed += person.expect("[Enter, s, q]")
+        printed += person.expect("[Enter runs it, s skips it, q quits]")
         person.type("\n")
     printed += person.rest()
     assert person.code() == 0
@@ -432,7 +456,7 @@ def test_the_tour_can_be_left_at_any_time(home: Home, tour_homes: Path, *, keys:
     person = Terminal(home, "up")
     for key in keys:
         if key != "\n":
-            person.expect("[Enter, s, q]")
+            person.expect("[Enter runs it, s skips it, q quits]")
         person.type(key)
     assert person.code() == code
     assert "\x1b[" not in person.seen
@@ -440,7 +464,7 @@ def test_the_tour_can_be_left_at_any_time(home: Home, tour_homes: Path, *, keys:
 
 def test_a_closed_terminal_leaves_nothing_of_the_tour(home: Home, tour_homes: Path) -> None:
     person = Terminal(home, "up")
-    person.expect("[Enter, s, q]")
+    person.expect("[Enter runs it, s skips it, q quits]")
     os.kill(person.pid, signal.SIGHUP)
     assert person.code() != 0
 
@@ -454,16 +478,16 @@ def test_a_closed_terminal_leaves_nothing_of_the_tour(home: Home, tour_homes: Pa
         (["--version"], {"argparse", "asyncio", "msgspec", "choiros.settings", "choiros.wiring"}),
         (["help"], {"asyncio", "choiros.wiring", "apsw", "pygit2", "shtab"}),
         (["config"], {"asyncio", "choiros.wiring", "apsw", "pygit2"}),
-        (["log"], {"pygit2", "watchfiles", "shtab", "difflib", "subprocess", "tempfile"}),
+        (["log"], {"pygit2", "watchfiles", "shtab", "difflib", "choiros.cli.tour"}),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
-def test_a_quick_answer_imports_nothing_heavy(filled: Home, words: list[str], unwanted: set[str]) -> None:
+def test_a_quick_answer_imports_nothing_heavy(shared: Home, words: list[str], unwanted: set[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-X", "importtime", CHOIR, *words],
         capture_output=True,
         text=True,
-        env=filled.environment,
+        env=shared.environment,
         check=True,
     )
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

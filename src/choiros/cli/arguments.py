@@ -26,6 +26,8 @@ EVERYWHERE = (
 )
 EXITS = "exit codes:\n  0 done  1 refused or failed  2 wrong usage  3 waits for an approval  130 Ctrl-C"
 NUMBER_DIGITS_MAX = 15
+USAGE_MAX = 90
+"""A longer line of usage is no quick answer; the page of the verb is."""
 
 
 class WrongUsage(Rejected):
@@ -51,7 +53,8 @@ class Parser(ArgumentParser):
     def advice(self) -> str:
         """Return how the verb is called."""
         usage = " ".join(self.format_usage().removeprefix("usage: ").replace(" [-h]", "").split())
-        return f"Call it so: {usage}. 'choir help {self.prog.removeprefix('choir ')}' tells more."
+        page = f"'choir help {self.prog.removeprefix('choir ')}'"
+        return f"Call it so: {usage}" if len(usage) <= USAGE_MAX else f"{page} tells how to call it."
 
     def options(self) -> list[str]:
         """Return the options that this verb knows, those that every verb knows included."""
@@ -158,7 +161,7 @@ def nearest(word: str, among: Iterable[str]) -> str | None:
     # Imported here because only a mistake needs it.
     from difflib import get_close_matches
 
-    found = get_close_matches(word, list(among), n=1, cutoff=0.55)
+    found = get_close_matches(word, list(among), n=1, cutoff=0.6)
     return found[0] if found else None
 
 

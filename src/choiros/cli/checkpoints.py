@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from choiros.cli.arguments import Parser, amount, event_number
 from choiros.cli.call import Call
-from choiros.cli.client import CheckpointLine, GitState, RestorePreview
+from choiros.cli.client import CheckpointLine, Client, GitState, RestorePreview
 from choiros.cli.confirm import Plan, carry_out, declare_confirmation
 from choiros.cli.diff import in_words, show_differences
 from choiros.cli.show import Paint, Screen, amount_of, moment
@@ -22,8 +22,13 @@ def _declare_checkpoint(parser: Parser) -> None:
 
 async def _checkpoint(call: Call) -> int:
     async with call.client(write=True) as client:
+        await call.place(client)
         answer = await client.checkpoint(call.arguments.text("message"))
-    return await call.settle(answer)
+        newest = await client.checkpoints(1)
+    status = await call.settle(answer)
+    if newest and newest[0].commit and not call.screen.json:
+        call.screen.line(f"        commit {newest[0].commit}")
+    return status
 
 
 def _declare_list(parser: Parser) -> None:
@@ -62,6 +67,7 @@ def _show_line(screen: Screen, line: CheckpointLine) -> None:
 
 async def _status(call: Call) -> int:
     async with call.fresh_client() as client:
+        await call.place(client)
         found = await client.git_state()
     if call.screen.json:
         call.screen.data(found)
@@ -90,6 +96,7 @@ def _declare_diff(parser: Parser) -> None:
 
 async def _diff(call: Call) -> int:
     async with call.fresh_client() as client:
+        await call.place(client)
         found = await client.diff(call.arguments.number("seq"), None, None)
     show_differences(call.screen, found)
     if not found:
@@ -104,8 +111,13 @@ def _declare_restore(parser: Parser) -> None:
 
 async def _restore(call: Call) -> int:
     commit = call.arguments.text("commit")
+
+    async def preview(client: Client) -> RestorePreview:
+        await call.place(client)
+        return await client.preview_restore(commit)
+
     plan = Plan[RestorePreview](
-        preview=lambda client: client.preview_restore(commit),
+        preview=preview,
         show=_show_restore,
         act=lambda client: client.restore(commit),
         question="Restore this? The present state is kept as a checkpoint first.",
@@ -131,6 +143,7 @@ def _declare_push(parser: Parser) -> None:
 
 async def _push(call: Call) -> int:
     async with call.client(write=True) as client:
+        await call.place(client)
         answer = await client.push(call.arguments.text("url"), call.arguments.text("branch"))
     return await call.settle(answer)
 

@@ -49,7 +49,8 @@ async def _diff(call: Call) -> int:
     before, after = call.arguments.number("before"), call.arguments.number("after")
     path = call.arguments.maybe("path")
     async with call.fresh_client() if after is None else call.client(write=False) as client:
-        wanted = None if path is None else (await call.place(client)).directory(path) or None
+        place = await call.place(client)
+        wanted = None if path is None else place.directory(path) or None
         found = await client.diff(before, after, wanted)
     show_differences(call.screen, found)
     if not found:

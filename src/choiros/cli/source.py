@@ -6,6 +6,7 @@ import os
 import stat
 from collections.abc import AsyncIterator, Generator, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, cast
@@ -66,6 +67,7 @@ def _readable(stream: BinaryIO) -> Iterator[Source]:
 
 def _spooled(stream: BinaryIO) -> Iterator[Source]:
     with SpooledTemporaryFile(MEMORY_BYTES_MAX) as spool:
-        while chunk := stream.read(CHUNK):
+        # One system call at a time: on a terminal the first Ctrl-D must end it.
+        while chunk := cast("BufferedReader", stream).read1(CHUNK):
             spool.write(chunk)
         yield Source(cast("BinaryIO", spool))

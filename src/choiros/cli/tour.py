@@ -18,6 +18,7 @@ from choiros.cli.show import Paint, Screen
 from choiros.cli.verb import DONE
 
 LIST = "bread\nmilk\ncoffee\n"
+PROMPT = "[Enter runs it, s skips it, q quits]"
 QUIT = {"q", "quit"}
 SKIP = {"s", "skip"}
 
@@ -33,7 +34,7 @@ class Step(NamedTuple):
 STEPS = (
     Step("Write a file. Whatever changes goes through ChoirOS and is recorded.", ("write", "list.md"), LIST),
     Step(
-        "Edit it as an assistant would: in a run, which can be taken back as a whole.",
+        "Edit it in a run: all that happens in one can be taken back as a whole.",
         ("edit", "list.md", "--old", "milk", "--new", "oat milk", "--run", "breakfast"),
     ),
     Step(
@@ -52,13 +53,12 @@ def tour(screen: Screen) -> int:
     """Lead a person through the first steps; return the exit code."""
     screen.line(Paint("A first tour of ChoirOS: seven commands, three minutes.", "bold"))
     screen.line("They are real, but on a computer of their own that is removed at the end.")
-    screen.line("Enter runs a step, s skips it, q ends the tour.")
     with _scratch_home() as home:
         for number, step in enumerate(STEPS, 1):
             screen.line()
             screen.line(Paint(f"{number}/{len(STEPS)}  ", "dim"), step.sentence)
             screen.line(Paint(f"  $ {in_words(step)}", "cyan"))
-            answer = screen.ask("[Enter, s, q]")
+            answer = screen.ask(PROMPT)
             if answer is None or answer in QUIT:
                 break
             if answer not in SKIP:
@@ -105,5 +105,6 @@ def _stop(number: int, frame: FrameType | None) -> NoReturn:
 def _say_farewell(screen: Screen) -> None:
     screen.line()
     screen.line(Paint("That was the tour; its files are gone. Your own computer is untouched.", "bold"))
-    screen.line("Next: 'choir write notes.md', or keep a folder you have: 'choir workspaces add FOLDER'.")
-    screen.line("All verbs: 'choir help'.")
+    screen.line("Next: 'choir write notes.md' for a first file of your own,")
+    screen.line("or 'choir workspaces add FOLDER' for a folder that you already have.")
+    screen.line("'choir help' shows all verbs.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from choiros.cli.arguments import Arguments, Parser, WrongUsage, event_number
 from choiros.cli.call import Call
-from choiros.cli.client import UndoPreview
+from choiros.cli.client import Client, UndoPreview
 from choiros.cli.confirm import Plan, carry_out, declare_confirmation
 from choiros.cli.log import show_line
 from choiros.cli.show import Colour, Paint, Screen, amount_of
@@ -41,7 +41,7 @@ def show_preview(screen: Screen, preview: UndoPreview) -> None:
 def show_files(screen: Screen, preview: UndoPreview) -> None:
     """Print which files would be restored, removed or changed."""
     if preview.changes:
-        screen.line(Paint("and so would change:", "bold"))
+        screen.line(Paint("These files would change:", "bold"))
     for one in preview.changes[:FILES_SHOWN]:
         words = f"  {_WORDS[one.change]:<9} "
         target = f" to {one.moved_to}" if one.moved_to else ""
@@ -106,8 +106,13 @@ def _wanted(given: Arguments) -> tuple[str | None, int | None, int | None]:
 async def _undo(call: Call) -> int:
     run, seq, since = _wanted(call.arguments)
     leave = await _left(call)
+
+    async def preview(client: Client) -> UndoPreview:
+        await call.place(client)
+        return await client.preview_undo(run=run, seq=seq, since=since, leave=leave)
+
     plan = Plan[UndoPreview](
-        preview=lambda client: client.preview_undo(run=run, seq=seq, since=since, leave=leave),
+        preview=preview,
         show=show_preview,
         obstacle=_obstacle,
         act=lambda client: client.undo(run=run, seq=seq, since=since, leave=leave),
@@ -118,8 +123,13 @@ async def _undo(call: Call) -> int:
 
 async def _redo(call: Call) -> int:
     leave = await _left(call)
+
+    async def preview(client: Client) -> UndoPreview:
+        await call.place(client)
+        return await client.preview_redo(leave)
+
     plan = Plan[UndoPreview](
-        preview=lambda client: client.preview_redo(leave),
+        preview=preview,
         show=show_preview,
         obstacle=_obstacle,
         act=lambda client: client.redo(leave),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call, show_changed
-from choiros.cli.log import show_line
 from choiros.cli.direct.sentences import size
+from choiros.cli.log import show_line
 from choiros.cli.show import Paint, amount_of
 from choiros.cli.verb import DONE, Verb
 
@@ -62,9 +62,9 @@ async def _gc(call: Call) -> int:
     if call.screen.json:
         call.screen.data(found)
         return DONE
-    words = "could be removed" if found.preview else "removed"
+    words = "Would remove" if found.preview else "Removed"
     amount = amount_of(found.contents, "stored content")
-    call.screen.line(f"{amount} ({size(found.size_bytes)}) that no event names {words}.")
+    call.screen.line(f"{words} {amount} that no event names ({size(found.size_bytes)}).")
     return DONE
 
 

@@ -74,6 +74,9 @@ def load(name: str) -> Verb:
 
 def unknown(name: str, program: str, *, known: Iterable[str]) -> WrongUsage:
     """Return the error for a word that is no verb here."""
+    if " " in name.strip():
+        fix = f"There is no agent yet that could work on that; '{program} --help' lists what there is."
+        return WrongUsage("usage.unknown_verb", f"'{name}' is no verb.", fix=fix)
     near = nearest(name, known)
     hint = f"Did you mean '{program} {near}'?" if near else f"'{program} --help' lists what there is."
     return WrongUsage("usage.unknown_verb", f"'{program}' has no verb '{name}'.", fix=hint)

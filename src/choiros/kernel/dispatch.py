@@ -168,9 +168,10 @@ class Kernel:
         try:
             events = await self._journal.append(self._drafts(proposal, ruling), expect_seq=position.seq)
         except Conflict as stale:
-            if stale.code == "log.stale":
-                return None
-            raise
+            if stale.code != "log.stale":
+                raise
+            await self._projectors.catch_up()
+            return None
         try:
             self._projectors.apply(events)
         except (Unavailable, Corrupt) as trouble:

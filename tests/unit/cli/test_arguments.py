@@ -29,8 +29,8 @@ def refusal(name: str, *words: str) -> WrongUsage:
 def test_a_missing_argument_is_named_with_the_way_to_call_the_verb() -> None:
     error = refusal("mv", "a")
     assert error.message == "'choir mv' needs B."
-    assert "choir mv" in error.fix
-    assert "-h" not in error.fix
+    assert error.fix == "Call it so: choir mv [--run RUN] A B"
+    assert refusal("log", "-n", "x").fix == "'choir help log' tells how to call it."
 
 
 def test_an_unknown_option_is_answered_with_the_nearest_one() -> None:

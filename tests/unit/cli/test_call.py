@@ -62,7 +62,7 @@ def test_a_conflict_is_done_and_told() -> None:
 
 
 def test_what_could_not_be_carried_out_is_a_failure() -> None:
-    client = FakeClient(checkpoint=changed(event(4), warnings=["The commit failed."]))
+    client = FakeClient(checkpoints=[[]], checkpoint=changed(event(4), warnings=["The commit failed."]))
     assert choir("checkpoint", client=client).code == 1
     outcome = choir("checkpoint", "--json", client=client)
     assert outcome.code == 1

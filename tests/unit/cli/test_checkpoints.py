@@ -13,8 +13,8 @@ CHANGE = Difference("a.md", "changed", None, "+x\n")
 
 
 def test_a_checkpoint_is_made_with_its_message() -> None:
-    client = FakeClient(checkpoint=changed(event(5, "made the checkpoint 'x'")))
-    choir("checkpoint", "Before the move", client=client)
+    client = FakeClient(checkpoint=changed(event(5, "made the checkpoint 'x'")), checkpoints=[[LINE]])
+    assert choir("checkpoint", "Before the move", client=client).out.endswith(f"commit {LINE.commit}\n")
     choir("checkpoint", client=client)
     assert client.called("checkpoint") == [("Before the move",), ("Checkpoint",)]
 

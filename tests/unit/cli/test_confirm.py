@@ -86,7 +86,13 @@ def test_the_computer_is_not_held_while_the_question_stands() -> None:
     known = client()
     choir("undo", client=known, keys=b"y\n", terminal=True)
     order = [name for name, _, _ in known.calls]
-    assert order == ["preview_undo", "close", "preview_undo", "undo", "close"]
+    assert [name for name in order if name not in {"status", "workspaces"}] == [
+        "preview_undo",
+        "close",
+        "preview_undo",
+        "undo",
+        "close",
+    ]
 
 
 def test_yes_meets_the_refusal_of_the_computer() -> None:

@@ -35,9 +35,9 @@ def test_a_rebuild_tells_what_it_found() -> None:
 
 def test_a_collection_tells_what_it_removed_or_would() -> None:
     client = FakeClient(collect=Collected(2, 1_500_000, preview=False))
-    assert choir("gc", client=client).out == "2 stored contents (1.5 MB) that no event names removed.\n"
+    assert choir("gc", client=client).out == "Removed 2 stored contents that no event names (1.5 MB).\n"
     client = FakeClient(collect=Collected(1, 1, preview=True))
     outcome = choir("gc", "--preview", client=client)
-    assert outcome.out == "1 stored content (1 byte) that no event names could be removed.\n"
+    assert outcome.out == "Would remove 1 stored content that no event names (1 byte).\n"
     assert client.called("collect") == [(True,)]
     assert json.loads(choir("gc", "--json", client=client).out)["contents"] == 1

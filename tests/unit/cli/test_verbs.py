@@ -52,3 +52,9 @@ def test_an_unknown_verb_names_the_nearest() -> None:
     with pytest.raises(WrongUsage) as refused:
         load("stats")
     assert refused.value.fix == "Did you mean 'choir status'?"
+
+
+def test_a_whole_task_is_answered_honestly() -> None:
+    with pytest.raises(WrongUsage) as refused:
+        load("do my taxes")
+    assert "no agent yet" in refused.value.fix

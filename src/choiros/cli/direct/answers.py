@@ -36,6 +36,7 @@ class Answers:
     def __init__(self, computer: Computer, workspace: str) -> None:
         self._computer = computer
         self._workspace = workspace
+        self._names = {one.id: one.name for one in computer.workspaces.all()}
 
     def line(self, event: Event) -> EventLine:
         """Return an event as a list shows it."""
@@ -50,7 +51,7 @@ class Answers:
             session_id=head.session_id,
             cause=head.cause,
             undone_by=self._computer.undo_view.undone_by(head.seq),
-            sentence=sentence(event),
+            sentence=sentence(event, self._names),
             event=Raw(event.as_json()),
         )
 

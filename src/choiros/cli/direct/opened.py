@@ -11,6 +11,7 @@ from choiros.cli.client import (
     Changed,
 )
 from choiros.cli.direct.answers import Answers
+from choiros.features.checkpoints.events import CheckpointMade, PushRequested
 from choiros.features.files.events import FileWritten
 from choiros.kernel.dispatch import Asked as Question
 from choiros.kernel.dispatch import Done
@@ -74,7 +75,19 @@ class Opened:
             if isinstance(event.payload, FileWritten) and event.payload.conflict_of is not None
         ]
         warnings = [f"{trouble.message} {trouble.fix}" for trouble in outcome.troubles]
+        warnings += [reason for event in outcome.facts if (reason := self._failure(event)) is not None]
         return Changed([line.seq for line in lines], lines, conflicts, warnings)
+
+    def _failure(self, event: Event) -> str | None:
+        """Return why what an event announced did not come about."""
+        match event.payload:
+            case PushRequested():
+                return self._computer.checkpoints.push_error(event.seq)
+            case CheckpointMade():
+                found = self._computer.checkpoints.get(event.seq)
+                return found.error if found else None
+            case _:
+                return None
 
 
 def approval_line(one: Approval, event: Event) -> ApprovalLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from choiros.features.approvals.events import ApprovalDecided
@@ -33,17 +34,27 @@ from choiros.features.workspaces.events import (
 from choiros.kernel.gate import ApprovalRequested, VerdictRecorded
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from choiros.kernel.event import Event
 
 KILO = 1000
 
 
-def sentence(event: Event) -> str:
-    """Return what happened, without who and when."""
+def sentence(event: Event, names: Mapping[str, str]) -> str:
+    """Return what happened, without who and when; `names` gives the names of workspaces by their ids."""
     payload = event.payload
     if payload is None:
         return "the content of this event was erased"
-    for describe in (_of_file, _of_undo, _of_gate, _of_checkpoint, _of_workspace, _of_session):
+    name = names.get(str(getattr(payload, "workspace", "")), "")
+    for describe in (
+        _of_file,
+        _of_undo,
+        _of_gate,
+        _of_checkpoint,
+        partial(_of_workspace, now=name),
+        _of_session,
+    ):
         words = describe(payload)
         if words is not None:
             return words
@@ -139,22 +150,22 @@ def _of_checkpoint(payload: object) -> str | None:
             return None
 
 
-def _of_workspace(payload: object) -> str | None:
+def _of_workspace(payload: object, *, now: str) -> str | None:
     match payload:
         case WorkspaceCreated(_, name, folder):
             return (
                 f"made the workspace {name}" if folder is None else f"added {folder} as the workspace {name}"
             )
-        case WorkspaceUsed(workspace):
-            return f"works in {workspace} now"
+        case WorkspaceUsed():
+            return f"works in {now} now"
         case WorkspaceRenamed(_, name, before):
             return f"renamed the workspace {before} to {name}"
-        case WorkspaceArchived(workspace):
-            return f"archived the workspace {workspace}"
-        case WorkspaceOpened(workspace):
-            return f"opened the workspace {workspace} again"
-        case WorkspaceRemoved(workspace):
-            return f"removed the workspace {workspace}"
+        case WorkspaceArchived():
+            return f"archived the workspace {now}"
+        case WorkspaceOpened():
+            return f"opened the workspace {now} again"
+        case WorkspaceRemoved():
+            return f"removed the workspace {now}"
         case _:
             return None
 

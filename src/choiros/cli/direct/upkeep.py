@@ -51,7 +51,7 @@ class Upkeep(Opened):
                 folder=str(self._computer.place(one)),
                 state=one.state,
                 current=current is not None and one.id == current.id,
-                files=len(self._computer.files.below(one.id)),
+                files=self._computer.files.count(one.id),
             )
             for one in self._computer.workspaces.all()
         ]
@@ -73,7 +73,7 @@ class Upkeep(Opened):
         if act in {"add", "open"}:
             found = self._computer.workspaces.named(name)
             if found is not None:
-                await self._computer.merger.capture(found.id)
+                await self._computer.merger.capture(found.id, adopt=act == "add")
         return changed
 
     async def approvals(self) -> list[ApprovalLine]:

@@ -39,7 +39,7 @@ _COLUMNS = "seq, id, head, salt, payload, hash"
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
 
 # As Record._make, but without a call into Python for each row.
-_record: Callable[[Iterable[apsw.SQLiteValue]], Record] = partial(tuple.__new__, Record)
+_record: Callable[[Iterable[object]], Record] = partial(tuple.__new__, Record)
 
 
 class Pending:

@@ -98,6 +98,11 @@ class CheckpointsView:
         rows = self._tables.query("SELECT * FROM checkpoints WHERE seq = ?", (seq,))
         return _checkpoint(rows[0]) if rows else None
 
+    def push_error(self, seq: int) -> str | None:
+        """Return why the push that an event announced failed; None when it arrived or has not ended."""
+        rows = self._tables.query("SELECT error FROM pushes WHERE seq = ?", (seq,))
+        return cast("str | None", rows[0][0]) or None if rows else None
+
     def pushed(self, workspace: str, url: str) -> list[str]:
         """Return the commits that have arrived at another repository."""
         sql = (

@@ -67,12 +67,15 @@ class Capturer:
                 shown.pop(path, None)
         return shown
 
-    async def everything(self, workspace: str, tree: Tree) -> Found:
-        """Record whatever was done anywhere in the folder."""
+    async def everything(self, workspace: str, tree: Tree, *, adopt: bool = False) -> Found:
+        """Record whatever was done anywhere in the folder; with `adopt`, what was there before ChoirOS came.
+
+        What is adopted is nobody's change, so no undo will ever take it away.
+        """
         await self._compare(workspace, tree, await tree.look([IGNORE_FILE]))
         looks, unkept = await self._scan(workspace, tree, None)
         gone = dict.fromkeys(path for path in self._shown.all(workspace) if _was_reached(path, unkept))
-        found = await self._compare(workspace, tree, {**gone, **looks})
+        found = await self._compare(workspace, tree, {**gone, **looks}, adopt=adopt)
         problem = self._loader.ignore_problem(workspace)
         problems = {} if problem is None else {IGNORE_FILE: problem}
         return Found(found.events, found.paths, {**unkept, **found.unkept, **problems})
@@ -134,7 +137,13 @@ class Capturer:
         return looks, {**unkept, **reserved}
 
     async def _compare(
-        self, workspace: str, tree: Tree, looks: Looks, *, anew: frozenset[str] = frozenset()
+        self,
+        workspace: str,
+        tree: Tree,
+        looks: Looks,
+        *,
+        anew: frozenset[str] = frozenset(),
+        adopt: bool = False,
     ) -> Found:
         """Record every path whose look differs from what the folder showed last."""
         shown = self._shown.get(workspace, looks)
@@ -154,7 +163,7 @@ class Capturer:
             seen[path] = found
             entry = found.entry if found else None
             if entry != current[path] and (found or last):
-                source = "system" if _stayed(last, entry, current[path]) else "user"
+                source = "system" if adopt or _stayed(last, entry, current[path]) else "user"
                 changes[source].append(Change(path, entry, _base(last, current[path])))
         events: list[Event] = []
         for source, some in changes.items():

@@ -163,8 +163,12 @@ class Merger:
         self._shown.put(workspace, known)
         return {step.path for step in steps if done[step.path].diverged}
 
-    async def capture(self, workspace: str, paths: Iterable[str] | None = None) -> Captured:
+    async def capture(
+        self, workspace: str, paths: Iterable[str] | None = None, *, adopt: bool = False
+    ) -> Captured:
         """Record what people did in the folder: at these paths and below them, or anywhere.
+
+        With `adopt` everything is recorded as having been there before, which no undo takes away.
 
         What cannot be kept (too large, not UTF-8, a device) is named with the reason and stays untouched.
         """
@@ -175,7 +179,7 @@ class Merger:
             found = await self._capturer.named(workspace, tree, paths)
             await self.materialise(workspace, found.paths)
             return Captured(found.events, found.unkept)
-        found = await self._capturer.everything(workspace, tree)
+        found = await self._capturer.everything(workspace, tree, adopt=adopt)
         missing = await self._missing(workspace, tree)
         await self.materialise(workspace, found.paths.union(missing))
         return Captured(found.events, found.unkept, len(missing))

@@ -202,6 +202,11 @@ class FilesView:
         )
         return sorted(cast("int", seq) for (seq,) in rows)
 
+    def count(self, workspace: str) -> int:
+        """Return how many files, links and directories stand in a workspace."""
+        rows = self._tables.query("SELECT count(*) FROM files WHERE workspace = ?", (workspace,))
+        return cast("int", rows[0][0])
+
     def contents(self) -> Iterator[str]:
         """Return the digest of every content that any event names."""
         for (content,) in self._tables.query("SELECT DISTINCT content FROM file_history WHERE content <> ''"):

@@ -85,6 +85,11 @@ def test_names_that_would_break_a_line_are_quoted() -> None:
     assert '"b/a\\012\\"\\\\\\011"' in unified(b"", b"x", path_before=name, path_after=name)
 
 
+def test_a_name_with_a_blank_ends_with_a_tab_as_in_git() -> None:
+    diff = unified(b"a", b"b", path_before="my file", path_after="my file")
+    assert "\n--- a/my file\t\n+++ b/my file\t\n@@" in diff
+
+
 def test_what_is_not_text_is_said_in_one_line_with_sizes() -> None:
     assert shown(b"\x00", b"ab") == (
         "diff --git a/f b/f\nBinary files a/f and b/f differ: 1 bytes before, 2 bytes after\n"

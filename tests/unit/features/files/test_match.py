@@ -58,14 +58,25 @@ def test_without_effort_crossed_anchors_give_way_to_the_longer_chain(monkeypatch
     assert read("1A2B3C4", "5C6A7B8") == [Block(1, 3, 1), Block(3, 5, 1)]
 
 
+def test_without_effort_a_line_that_occurs_twice_is_no_anchor(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_effort(monkeypatch)
+    assert read("1x2x3", "4x5") == []
+    assert read("4x5", "1x2x3") == []
+
+
+def test_without_effort_what_lies_between_anchors_is_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    no_effort(monkeypatch)
+    assert read("1x2A3x4", "5x6A7x8") == [Block(1, 1, 1), Block(3, 3, 1), Block(5, 5, 1)]
+
+
 def test_without_effort_and_anchors_the_edges_still_match(monkeypatch: pytest.MonkeyPatch) -> None:
     no_effort(monkeypatch)
     assert sure_matches([1, 1, 2, 2, 1], [1, 1, 3, 3, 3, 1]) == [Block(0, 0, 2), Block(4, 5, 1)]
 
 
 def test_lines_of_one_version_alone_do_not_use_up_the_effort() -> None:
-    a = [b"a%d" % number if number % 2 else b"k%d" % number for number in range(4000)]
-    b = [b"b%d" % number if number % 2 else b"k%d" % number for number in range(4000)]
+    a = [b"a%d" % number if number % 2 else b"%d" % (number % 10) for number in range(4000)]
+    b = [b"b%d" % number if number % 2 else b"%d" % (number % 10) for number in range(4000)]
     assert sum(block.size for block in matches(a, b)) == 2000
     assert sum(block.size for block in sure_matches(*numbered(a, b))) == 2000
 

@@ -53,6 +53,7 @@ def test_a_line_says_about_what_it_speaks(line: str, pattern: Pattern) -> None:
         (r"\#x", ["#x"], []),
         (r"\!x", ["!x"], []),
         ("x\\ ", ["x "], ["x"]),
+        ("x\\\\ ", ["x\\"], ["x\\ "]),
         ("x  ", ["x"], ["x "]),
         ("$^.+(){}|&~-", ["$^.+(){}|&~-"], []),
         ("/a/*/c", ["a/b/c"], ["a/c", "a/b/b/c"]),

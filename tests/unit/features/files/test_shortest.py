@@ -43,6 +43,12 @@ def test_too_little_effort_gives_no_answer_instead_of_a_bad_one() -> None:
     assert all_shortest(Pair("abcdef", "uvwxyz"), Effort(20)) is None
 
 
+def test_comparing_long_runs_again_and_again_is_effort_too() -> None:
+    effort = Effort(ENOUGH)
+    assert one_shortest(Pair("ab" * 5000, "ba" * 5000), effort) is not None
+    assert effort.left < ENOUGH - 100
+
+
 def test_a_great_difference_in_length_costs_no_effort_when_it_is_hopeless() -> None:
     effort = Effort(1000)
     assert one_shortest(Pair("a" * 100, "a"), effort) is None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import IO, TYPE_CHECKING, TypeVar
 
 from choiros.engines.repository.libgit.sign_in import SignIn
 from choiros.kernel.blob import BlobStore
@@ -137,13 +137,13 @@ class LibgitRepository:
         file = await self._run(lambda git: git.spill())
         try:
             async for chunk in blobs.read(digest):
-                await self._write(chunk, lambda git, data: git.append(file, data))
+                await self._append(file, chunk)
             await self._run(lambda git: git.add([(digest, file)]))
         finally:
             file.close()
 
-    async def _write(self, chunk: bytes, call: Callable[[Blocking, bytes], None]) -> None:
-        await self._run(lambda git: call(git, chunk))
+    async def _append(self, file: IO[bytes], data: bytes) -> None:
+        await self._run(lambda git: git.append(file, data))
 
     async def _add(self, batch: list[tuple[str, bytes]]) -> None:
         if batch:
