@@ -18,7 +18,7 @@ from choiros.engines.log.sqlite import SqliteLog
 from choiros.engines.tables.sqlite import SqliteTables
 from choiros.engines.worker.inline import InlineWorker
 from choiros.kernel.event import GENESIS, Head, Point, open_records
-from choiros.kernel.journal import BATCH, Journal
+from choiros.kernel.journal import BATCH, READ, Journal
 from choiros.kernel.projector import ProjectorRunner
 from choiros.wiring import projectors, registry
 
@@ -42,7 +42,7 @@ class Replays:
     async def read(self) -> float:
         count = 0
         with Stopwatch() as watch:
-            async for records in self._log.read(USER, batch=BATCH):
+            async for records in self._log.read(USER, batch=READ):
                 count += len(records)
         return self._rate("read", count, watch.spent)
 
@@ -51,7 +51,7 @@ class Replays:
         head, payload = msgspec.json.Decoder(Head).decode, self._journal.registry.decode
         count = 0
         with Stopwatch() as watch:
-            async for records in self._log.read(USER, batch=BATCH):
+            async for records in self._log.read(USER, batch=READ):
                 pairs = [(found := head(record.head), payload(found, record.payload)) for record in records]
                 count += len(pairs)
         return self._rate("decoded", count, watch.spent)
@@ -60,7 +60,7 @@ class Replays:
         """The chain and the hash of each payload; this reads heads, but no payload."""
         count, place = 0, Point(0, GENESIS)
         with Stopwatch() as watch:
-            async for records in self._log.read(USER, batch=BATCH):
+            async for records in self._log.read(USER, batch=READ):
                 count += len(open_records(records, place))
                 place = Point(records[-1].seq, records[-1].hash)
         return self._rate("verified", count, watch.spent)
@@ -125,11 +125,11 @@ async def run(stage: Stage) -> Figure:
         [
             "on the wall: "
             + ", ".join(f"{name} {median(values):,.0f}/s" for name, values in replays.walls.items()),
-            f"lists of {BATCH}; three events in ten are verdicts, the others file events in {stage.size.files:,} files.",
+            f"read in lists of {READ}, views follow in lists of {BATCH}; three events in ten are verdicts, the others file events in {stage.size.files:,} files.",
         ],
         {
             "events": count,
-            "batch": BATCH,
+            "batch": [READ, BATCH],
             "cpu": {name: spread(values) for name, values in rates.items()},
             "wall": {name: spread(values) for name, values in replays.walls.items()},
         },

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import msgspec
 
@@ -65,6 +66,8 @@ class Stage:
     directory: Path
     size: Size
     is_quick: bool
+    made: dict[Path, dict[str, Json]] = field(default_factory=dict[Path, dict[str, Json]])
+    """What making each long history took."""
 
     @contextmanager
     def room(self, name: str) -> Iterator[Path]:
@@ -111,12 +114,9 @@ async def in_child(*arguments: str) -> dict[str, Json]:
     output, _ = await process.communicate()
     if process.returncode:
         raise RuntimeError(f"bench.child {' '.join(arguments)} ended with {process.returncode}")
-    return msgspec.json.decode(output, type=dict[str, Json])
+    return cast("dict[str, Json]", msgspec.json.decode(output))
 
 
 def checkout() -> Path:
     """Return the directory that holds this package."""
     return Path(__file__).parents[1]
-
-
-Progress = Callable[[str], None]

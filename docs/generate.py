@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from choiros.cli.arguments import SWITCHES, VALUED, Parser, build
-from choiros.cli.verb import Verb
+from choiros.cli.arguments import SWITCHES, VALUED, Parser
+from choiros.cli.verb import Verb, build
 from choiros.cli.verbs import ROOMS, load
 from choiros.kernel.registry import EventType
 from choiros.wiring import registry

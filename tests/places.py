@@ -110,6 +110,8 @@ class DiskPlace:
         for top, folders, names in os.walk(self.root):
             for path in (Path(top, name) for name in [*folders, *names]):
                 found[path.relative_to(self.root).as_posix()] = _thing(path)
+        # Checkpoints leave a pointer to the repository, which lies outside the folder.
+        found.pop(".git", None)
         return dict(sorted(found.items()))
 
     def write(self, path: str, data: bytes, mode: int | None = None) -> None:

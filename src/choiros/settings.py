@@ -247,11 +247,12 @@ def check_user(user: str) -> str:
     """Return the id of a person when it is one; raise Rejected (`config.bad_user`)."""
     allowed = set("abcdefghijklmnopqrstuvwxyz0123456789_-")
     if not 0 < len(user) <= 64 or not set(user) <= allowed:
+        shown = user[:80].encode("utf-8", "backslashreplace").decode()
         raise Rejected(
             "config.bad_user",
-            f"'{user[:80]}' cannot be the id of a person.",
+            f"The setting 'user' is '{shown}', which cannot be the id of a person.",
             fix="Use a-z, 0-9, '_' and '-', at most 64 characters.",
-            user=user[:80],
+            user=shown,
         )
     return user
 

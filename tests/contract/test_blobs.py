@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import textwrap
-import time
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from choiros.engines.blob.disk import DiskBlobs, temporary
 from choiros.engines.blob.memory import MemoryBlobs
 from choiros.engines.worker.inline import InlineWorker
 from choiros.engines.worker.thread import ThreadWorker
+from choiros.kernel.errors import Corrupt
 from choiros.testing.blob_contract import (
     CONTENTS,
     LIMIT,
@@ -119,6 +120,17 @@ class TestFiles:
         (root / "zz").mkdir()
         assert await listed(blobs) == [digest]
 
+    async def test_what_is_no_digest_leads_to_no_other_file(self, blobs, root) -> None:
+        secret = root.parent.parent / "secret"
+        secret.write_bytes(b"secret")
+        await blobs.put(b"x")
+        assert await blobs.size("../secret") is None
+        with pytest.raises(Corrupt) as raised:
+            await collect(blobs, "../secret")
+        assert raised.value.code == "blob.missing"
+        await blobs.delete("../secret")
+        assert secret.exists()
+
     @pytest.mark.parametrize("name", ["zeros", "islands_between_zeros", "zeros_at_both_ends"])
     async def test_zeros_take_no_room(self, blobs, root, name) -> None:
         content = CONTENTS[name]
@@ -133,18 +145,27 @@ class TestFiles:
             assert look.st_blocks * 512 <= len(solid) << 16
             await blobs.delete(digest)
 
-    async def test_a_cancelled_put_that_had_just_ended_spoils_no_flush(self, root) -> None:
+    async def test_a_cancelled_put_that_had_just_ended_spoils_no_flush(self, root, monkeypatch) -> None:
         worker = ThreadWorker("test")
         blobs = DiskBlobs(root, worker)
         kept = await blobs.put(b"kept")
-        # The call lies in the worker behind this one when it is cancelled, and is carried out all the same.
-        slow = asyncio.ensure_future(worker.run(lambda: time.sleep(0.1)))
+        writing, go_on = threading.Event(), threading.Event()
+        real = os.write
+
+        def slow(descriptor, data):
+            writing.set()
+            go_on.wait()
+            return real(descriptor, data)
+
+        # The worker is in the middle of it when it is given up, and carries it out all the same.
+        monkeypatch.setattr(os, "write", slow)
         task = asyncio.ensure_future(blobs.put(b"given up"))
-        await asyncio.sleep(0.02)
+        await asyncio.to_thread(writing.wait)
         task.cancel()
+        await asyncio.sleep(0)
+        go_on.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await slow
         await blobs.flush()
         assert await collect(blobs, kept) == b"kept"
         worker.close()

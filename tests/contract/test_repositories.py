@@ -10,7 +10,8 @@ from choiros.engines.repository.libgit import LibgitRepository
 from choiros.engines.repository.memory import MemoryRepository
 from choiros.engines.worker.inline import InlineWorker
 from choiros.engines.worker.thread import ThreadWorker
-from choiros.testing.repository_contract import Make, RepositoryContract
+from choiros.kernel.tree import Entry
+from choiros.testing.repository_contract import Make, RepositoryContract, Shelf, Writer
 
 
 class TestMemoryRepository(RepositoryContract):
@@ -22,6 +23,21 @@ class TestMemoryRepository(RepositoryContract):
     @pytest.fixture
     def place(self) -> str:
         return "/somewhere"
+
+    @pytest.mark.anyio
+    async def test_what_was_staged_is_kept(self) -> None:
+        repository, shelf = MemoryRepository(), Shelf()
+        writer = Writer(repository, shelf)
+        await writer.commit({"a": "1"})
+        repository.index = {"a": await shelf.file(b"1")}
+        await writer.commit({"a": "2"})
+        assert repository.refs == {}
+        repository.index = {"a": await shelf.file(b"1"), "b": Entry("link", 0o777, target="a")}
+        await writer.commit({"a": "3"})
+        assert await repository.files("refs/choir/index/3", shelf) == {
+            "a": await shelf.file(b"1"),
+            "b": Entry("link", 0o777, target="a"),
+        }
 
 
 class TestLibgitRepository(RepositoryContract):

@@ -165,6 +165,11 @@ def test_an_ordinary_address_is_taken_as_it_is(url: str) -> None:
     assert check_url(url, Path("/workspace")) == url
 
 
+def test_a_secret_in_an_address_is_refused_with_the_reason() -> None:
+    with pytest.raises(Rejected, match="holds a name or a secret"):
+        check_url("https://ada:s3cret@example.org/a", None)
+
+
 def test_a_secret_is_not_shown() -> None:
     shown = f"{Token('ada', 's3cret')!r} {SshKey('/key', 's3cret')!r}"
     assert "s3cret" not in shown

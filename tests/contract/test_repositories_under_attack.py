@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from choiros.engines.repository.libgit import trees
+from choiros.engines.repository.libgit import reading, trees
 from choiros.kernel.errors import Rejected
 from choiros.kernel.tree import Entry
 from choiros.testing.repository_contract import Shelf
@@ -297,6 +297,19 @@ async def test_few_objects_that_stand_for_a_huge_tree_are_refused(
     with pytest.raises(Rejected) as refused:
         await workspace.repository.files(commit(workspace, root), Shelf())
     assert refused.value.code == "repository.too_large"
+
+
+async def test_a_content_that_would_fill_the_memory_is_refused_unread(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "CONTENT_BYTES_MAX", 1000)
+    workspace.write("small", "x" * 1000)
+    workspace.write("zeros", "\0" * 1001)
+    await workspace.checkpoint()
+    shelf = Shelf()
+    with pytest.raises(Rejected) as refused:
+        await workspace.repository.files("main", shelf)
+    assert refused.value.code == "blob.too_large"
 
 
 @pytest.mark.parametrize("target", [b"", b"a\0b", b"\xff", b"x" * 5000])

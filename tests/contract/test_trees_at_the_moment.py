@@ -11,9 +11,10 @@ import pytest
 from choiros.engines.blob.memory import MemoryBlobs
 from choiros.engines.tree.disk import DiskTree, placing, renames
 from choiros.engines.worker.inline import InlineWorker
+from choiros.kernel.errors import Rejected
 from choiros.kernel.path import TEMPORARY
 from choiros.kernel.tree import Step
-from choiros.testing.tree_contract import check, file, folder, link, prepared, wish
+from choiros.testing.tree_contract import Meddling, check, file, folder, link, prepared, wish
 
 OLD, NEW, THEIRS = b"old content", b"the new content", b"their own content"
 
@@ -251,6 +252,51 @@ class TestAtTheMoment:
         done = await tree.apply([Step("d/a", file(NEW), None)], blobs)
         assert done["d/a"].diverged
         await check(tree, blobs, done)
+
+    async def test_a_directory_that_is_replaced_at_the_last_moment_is_noticed(
+        self, tree, root, blobs, moments
+    ) -> None:
+        (root / "d").mkdir()
+        await prepared(blobs, NEW)
+
+        def replace() -> None:
+            (root / "d").rename(root / "e")
+            (root / "d").mkdir()
+
+        moments.let(replace, "before")
+        done = await tree.apply([Step("d/a", file(NEW), None)], blobs)
+        assert "moved" in done["d/a"].diverged
+        await check(tree, blobs, done)
+
+    async def test_a_directory_that_is_moved_away_while_a_file_in_it_is_read_is_noticed(
+        self, tree, root, blobs
+    ) -> None:
+        (root / "d").mkdir()
+        (root / "d" / "a").write_bytes(OLD)
+        with pytest.raises(Rejected) as raised:
+            await tree.take("d/a", Meddling(blobs, lambda: (root / "d").rename(root / "e")))
+        assert raised.value.code == "tree.not_found"
+
+    async def test_a_link_that_is_swapped_in_just_before_the_open_is_not_even_opened(
+        self, tree, root, blobs, tmp_path, monkeypatch
+    ) -> None:
+        (tmp_path / "secret").write_bytes(b"secret")
+        (root / "a").write_bytes(OLD)
+        real, opened = os.open, []
+
+        def late(name, flags, *rest, **options):
+            if name == "a":
+                (root / "a").unlink()
+                (root / "a").symlink_to(tmp_path / "secret")
+            descriptor = real(name, flags, *rest, **options)
+            opened.append(name)
+            return descriptor
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "open", late)
+            entry, _look = await tree.take("a", blobs)
+        assert entry == link(str(tmp_path / "secret"))
+        assert "a" not in opened
 
     async def test_a_time_that_was_set_back_hides_no_write(self, tree, root, blobs) -> None:
         (root / "a").write_bytes(OLD)

@@ -359,7 +359,7 @@ class TestFailingDisk:
                 await tree.apply(steps, blobs)
         first = (await tree.look(["a"]))["a"]
         # The name is there and the page cache says that all is well: it is not believed.
-        done = await tree.apply([Step("a", file(NEW), first)], blobs)
+        done = await tree.apply(steps, blobs)
         assert done["a"].diverged == ""
         assert done["a"].stat is not None
         assert first is not None

@@ -23,7 +23,7 @@ from choiros.features.undo.events import Undone
 from choiros.kernel.errors import Conflict, Rejected
 from choiros.wiring import Computer
 from tests.conftest import SOAK
-from tests.places import Hand, MemoryPlace, Outcome, Thing, head, recorded, standing
+from tests.places import DiskPlace, Hand, MemoryPlace, Outcome, Place, Thing, head, recorded, standing
 
 T = TypeVar("T")
 Files = dict[str, Thing]
@@ -104,6 +104,8 @@ class Step:
     run: str | None = None
     touched: frozenset[str] = frozenset()
     moves: tuple[tuple[str, str], ...] = ()
+    is_exact: bool = True
+    """Whether it is known how everything stood right before it."""
 
 
 @dataclass
@@ -159,6 +161,8 @@ class Model:
 
     def is_newest(self, group: list[Step]) -> bool:
         """Return whether all that came after the first of these is taken back, or took back only such."""
+        if not group[0].is_exact:
+            return False
         first = min(group[0].seqs)
         gone = self.gone()
         own = {seq for step in group for seq in step.seqs}
@@ -191,12 +195,16 @@ class History(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.directory = Path(tempfile.mkdtemp())
-        self.place = MemoryPlace(self.directory)
+        self.place = self.settle(self.directory)
         self.computer: Computer = self.now(self.place.open())
         self.model = Model()
         self.model.snapshots[0] = {}
         self.seen = self.now(head(self.computer))
         self.model.snapshots[self.seen] = {}
+
+    def settle(self, directory: Path) -> Place:
+        """Return where the computer stands."""
+        return MemoryPlace(directory)
 
     def now(self, what: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(what)
@@ -365,16 +373,17 @@ class History(RuleBasedStateMachine):
         merged = any(old[0] == "file" for old in [before.get(path, ("", 0, b""))]) and b"\n" in ours
         assert merged or {data, ours} <= {*versions, before.get(path, ("", 0, b""))[2]}
         # What came of it is not foretold; from here on it is known. Nothing of it may be lost again.
-        events = self.now(recorded(self.computer, first))
-        for one_run in {event.head.run_id for event in events}:
-            seqs = tuple(
-                event.seq
-                for event in events
-                if event.head.run_id == one_run and event.head.event_type.startswith("file.")
-            )
-            if seqs:
-                touched = {one for one in {*before, *here} if before.get(one) != here.get(one)}
-                self.model.steps.append(Step(seqs, before, one_run, frozenset(touched)))
+        events = [
+            event
+            for event in self.now(recorded(self.computer, first))
+            if event.head.event_type.startswith("file.")
+        ]
+        touched = frozenset(one for one in {*before, *here} if before.get(one) != here.get(one))
+        for number, cause in enumerate(dict.fromkeys(event.head.cause for event in events)):
+            own = [event for event in events if event.head.cause == cause]
+            seqs = tuple(event.seq for event in own)
+            step = Step(seqs, before, own[0].head.run_id, touched, is_exact=number == 0)
+            self.model.steps.append(step)
         self.keep(here)
 
     # --- Taking back ---
@@ -423,7 +432,7 @@ class History(RuleBasedStateMachine):
             ]
             alone = not any(step.touched.intersection(near) or step.moves for step in others)
             quiet = not any(undo.seq > first.seqs[0] for undo in self.model.undos[:-1])
-            if alone and quiet and not any(step.moves for step in group):
+            if first.is_exact and alone and quiet and not any(step.moves for step in group):
                 assert after.get(path) == first.before.get(path), path
 
     def undone(self, outcome: Outcome | None, group: list[Step], before: Files) -> None:
@@ -532,6 +541,8 @@ class History(RuleBasedStateMachine):
         self.computer, rebuilt = self.now(self.place.rebuild(self.computer))
         assert rebuilt.differed == ()
         assert rebuilt.digests == live
+        # What the folder shows has to be learnt again; nobody did anything there.
+        assert self.now(self.computer.merger.capture("main")).events == ()
 
     # --- What always holds ---
 
@@ -557,10 +568,28 @@ class History(RuleBasedStateMachine):
         assert self.now(standing(self.computer, seq)) == self.model.snapshots[seq]
 
 
-History.TestCase.settings = settings(
-    max_examples=600 if SOAK else 40,
-    stateful_step_count=60 if SOAK else 25,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
-)
+class HistoryOnDisk(History):
+    """The same on a real disk: slower, so shorter."""
+
+    def settle(self, directory: Path) -> Place:
+        return DiskPlace(directory)
+
+
+def lasting(examples: int, steps: int) -> settings:
+    return settings(
+        max_examples=examples,
+        stateful_step_count=steps,
+        deadline=None,
+        report_multiple_bugs=False,
+        suppress_health_check=[
+            HealthCheck.too_slow,
+            HealthCheck.filter_too_much,
+            HealthCheck.data_too_large,
+        ],
+    )
+
+
 TestHistory = History.TestCase
+TestHistory.settings = lasting(600, 60) if SOAK else lasting(120, 25)
+TestHistoryOnDisk = HistoryOnDisk.TestCase
+TestHistoryOnDisk.settings = lasting(150, 50) if SOAK else lasting(10, 20)

@@ -7,8 +7,9 @@ from typing import Literal
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call, show_question
 from choiros.cli.client import ApprovalLine, Client
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 from choiros.kernel.errors import Rejected
 
 PREFIX_MIN = 6

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from argparse import SUPPRESS, Action, ArgumentParser, ArgumentTypeError, RawDescriptionHelpFormatter
+from argparse import Action, ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn, cast
 
-from choiros.cli.verb import Verb
 from choiros.kernel.errors import Rejected
 
 SWITCHES = {
@@ -21,10 +20,6 @@ VALUED = {
     "--home": ("DIR", "where everything is kept, instead of $CHOIR_HOME or ~/.choir"),
     "--set": ("KEY=VALUE", "use another value of a setting for this call"),
 }
-EVERYWHERE = (
-    "everywhere:\n  --json  --user ID  --workspace NAME  --home DIR  --set KEY=VALUE  --no-color  --debug"
-)
-EXITS = "exit codes:\n  0 done  1 refused or failed  2 wrong usage  3 waits for an approval  130 Ctrl-C"
 NUMBER_DIGITS_MAX = 15
 USAGE_MAX = 90
 """A longer line of usage is no quick answer; the page of the verb is."""
@@ -86,42 +81,6 @@ class Arguments:
     def number(self, name: str) -> int | None:
         """Return a number, None when it was not given."""
         return cast("int | None", self._values.get(name))
-
-
-def build(verb: Verb, program: str, *, visible: bool = False) -> Parser:
-    """Return the parser of a verb and its acts; `visible` shows the options that every verb has."""
-    parser = Parser(
-        prog=program,
-        description=verb.sentence,
-        epilog=_epilog(verb),
-        formatter_class=RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    _declare_everywhere(parser, visible=visible)
-    if verb.acts:
-        acts = parser.add_subparsers(title="what it can do", metavar="ACT", parser_class=Parser)
-        for name, act in verb.acts.items():
-            described = build(act, f"{program} {name}", visible=visible)
-            fresh = acts.add_parser(
-                name, help=act.sentence, parents=[described], add_help=False, prog=described.prog
-            )
-            fresh.description = act.sentence
-    if verb.declare is not None:
-        verb.declare(parser)
-    return parser
-
-
-def _epilog(verb: Verb) -> str:
-    examples = "\n".join(f"  {example}" for example in verb.examples)
-    return f"examples:\n{examples}\n\n{EXITS}\n\n{EVERYWHERE}"
-
-
-def _declare_everywhere(parser: Parser, *, visible: bool) -> None:
-    for name, sentence in SWITCHES.items():
-        parser.add_argument(name, action="store_true", help=sentence if visible else SUPPRESS)
-    for name, (metavar, sentence) in VALUED.items():
-        action = "append" if name == "--set" else "store"
-        parser.add_argument(name, metavar=metavar, action=action, help=sentence if visible else SUPPRESS)
 
 
 def parse(parser: Parser, words: Sequence[str]) -> Arguments:

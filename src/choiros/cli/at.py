@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from choiros.cli.arguments import Parser, Words, WrongUsage, event_number, nearest
 from choiros.cli.call import Call
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.exits import DONE
+from choiros.cli.verb import Verb
 
 _VIEWS = {"files": ["--at"], "cat": ["--at"], "log": ["--until"], "diff": []}
 

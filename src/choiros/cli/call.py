@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from choiros.cli.arguments import Arguments, WrongUsage
 from choiros.cli.client import Asked, Changed, Client, EventLine
+from choiros.cli.exits import DONE, FAILED, WAITING
 from choiros.cli.place import Place, current_directory
 from choiros.cli.show import Paint, Screen
-from choiros.cli.verb import DONE, FAILED, WAITING
 from choiros.kernel.errors import Rejected, Unavailable
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from choiros.cli.call import Call
 from choiros.cli.client import CheckpointLine, Client, GitState, RestorePreview
 from choiros.cli.confirm import Plan, carry_out, declare_confirmation
 from choiros.cli.diff import in_words, show_differences
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint, Screen, amount_of, moment
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 
 LINES = 20
 BRANCH = "main"

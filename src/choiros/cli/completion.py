@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from choiros.cli.arguments import Parser, build, one_of
+from choiros.cli.arguments import Parser, one_of
 from choiros.cli.call import Call
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.exits import DONE
+from choiros.cli.verb import Verb, build
 from choiros.cli.verbs import ROOMS, load
 
 SHELLS = ("bash", "zsh")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from choiros import settings
 from choiros.cli.arguments import Parser, nearest
 from choiros.cli.call import Call
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 from choiros.kernel.errors import Rejected
 from choiros.settings import Resolved
 

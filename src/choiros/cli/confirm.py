@@ -10,8 +10,8 @@ from msgspec import Struct
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call
 from choiros.cli.client import Asked, Changed, Client
+from choiros.cli.exits import DONE, FAILED
 from choiros.cli.show import Screen
-from choiros.cli.verb import DONE, FAILED
 from choiros.kernel.errors import ChoirError, Conflict, Rejected
 
 Preview = TypeVar("Preview", bound=Struct)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from choiros.cli.arguments import Parser, completes, event_number
 from choiros.cli.call import Call
 from choiros.cli.client import Difference
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint, Screen
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 
 
 def show_differences(screen: Screen, differences: Iterable[Difference]) -> None:

@@ -10,8 +10,9 @@ from contextlib import AbstractAsyncContextManager
 from choiros.cli.arguments import Parser, completes, event_number
 from choiros.cli.call import Call
 from choiros.cli.client import Client, FileLine, FileList
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint, Screen
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 
 _KINDS = {"file": "-", "link": "l", "dir": "d"}
 

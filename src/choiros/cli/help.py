@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from choiros import __version__
-from choiros.cli.arguments import Parser, build
+from choiros.cli.arguments import Parser
 from choiros.cli.call import Call
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.exits import DONE
+from choiros.cli.verb import Verb, build
 from choiros.cli.verbs import OVERVIEW, load, unknown
 
 

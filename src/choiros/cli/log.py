@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from choiros.cli.arguments import Parser, amount, event_number, one_of
 from choiros.cli.call import Call, show_event
 from choiros.cli.client import Client, EventDetail, EventLine, LogQuery
+from choiros.cli.exits import DONE
 from choiros.cli.show import Colour, Paint, Part, Screen, instant, moment
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 from choiros.kernel.errors import Unavailable
 
 LINES = 20

@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
-from choiros.cli.verb import DONE, FAILED, INTERRUPTED, WRONG_USAGE
+from choiros.cli.exits import DONE, FAILED, INTERRUPTED, WRONG_USAGE
 
 if TYPE_CHECKING:
     from choiros.cli.arguments import Arguments
@@ -21,7 +23,16 @@ if TYPE_CHECKING:
 
 def main() -> int:
     """Run the command line of this process and return its exit code."""
+    # With any handler but Python's own asyncio leaves Ctrl-C alone; else it would only be noticed at the next
+    # pause, and while somebody is asked, or a large file is read, there is none.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     return run(sys.argv[1:])
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    del number, frame
+    raise KeyboardInterrupt
 
 
 def verbs() -> tuple[str, ...]:
@@ -65,9 +76,10 @@ def _carry_out(words: Sequence[str], connect: Connect | None) -> int:
 
         print(f"choir {__version__}")
         return DONE
-    from choiros.cli.arguments import build, parse
+    from choiros.cli.arguments import parse
     from choiros.cli.call import Call
     from choiros.cli.find import find
+    from choiros.cli.verb import build
 
     verb, program, rest = find(words)
     arguments = parse(build(verb, program), rest)

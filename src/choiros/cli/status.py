@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from choiros.cli.call import Call
+from choiros.cli.exits import DONE
 from choiros.cli.show import amount_of
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 
 
 async def _status(call: Call) -> int:

@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 from typing import NamedTuple, NoReturn
 
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint, Screen
-from choiros.cli.verb import DONE
 
 LIST = "bread\nmilk\ncoffee\n"
 PROMPT = "[Enter runs it, s skips it, q quits]"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from choiros.cli.call import Call
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.exits import DONE
+from choiros.cli.verb import Verb
 
 NEXT = (
     "ChoirOS is ready: there is nothing to start, the command line works on its own.",

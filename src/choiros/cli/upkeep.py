@@ -5,9 +5,10 @@ from __future__ import annotations
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call, show_changed
 from choiros.cli.direct.sentences import size
+from choiros.cli.exits import DONE
 from choiros.cli.log import show_line
 from choiros.cli.show import Paint, amount_of
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 
 
 async def _watch(call: Call) -> int:

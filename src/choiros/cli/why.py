@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from choiros.cli.arguments import Parser, completes
 from choiros.cli.call import Call
 from choiros.cli.client import Blamed, Client, EventDetail, EventLine, Why
+from choiros.cli.exits import DONE
 from choiros.cli.log import WHO, show_detail, show_line
 from choiros.cli.show import Paint, Screen, day
-from choiros.cli.verb import DONE, Verb
+from choiros.cli.verb import Verb
 from choiros.kernel.errors import Rejected
 
 LETTERS = {"agent": "a", "user": "u", "system": "s"}

@@ -9,8 +9,9 @@ from choiros.cli.arguments import Parser, completes
 from choiros.cli.call import Call
 from choiros.cli.client import Client, WorkspaceLine
 from choiros.cli.confirm import Plan, carry_out, declare_confirmation
+from choiros.cli.exits import DONE
 from choiros.cli.show import Paint, Screen, amount_of
-from choiros.cli.verb import DONE, Run, Verb
+from choiros.cli.verb import Run, Verb
 from choiros.cli.verbs import nearest
 from choiros.kernel.errors import Rejected
 
@@ -121,6 +122,7 @@ async def _named(client: Client, name: str) -> WorkspaceLine:
 def _show_removal(screen: Screen, line: WorkspaceLine) -> None:
     screen.line(f"This removes the workspace '{line.name}' with {amount_of(line.files, 'path')}.")
     screen.line(f"Its folder: {line.folder}")
+    screen.line("A folder that ChoirOS made is removed; one of your own stays as it is.")
     screen.line("The log keeps everything: 'choir undo' or 'choir workspaces open' brings it back.")
 
 
@@ -152,7 +154,7 @@ ACTS = {
     "archive": _verb("Put a workspace away: nothing in it changes until it is opened again.", "archive"),
     "open": _verb("Bring an archived or removed workspace back.", "open"),
     "rm": Verb(
-        "Remove a workspace and its folder; the log keeps everything, so it can be undone.",
+        "Remove a workspace; the log keeps everything, so it can be undone.",
         ("choir workspaces rm garden --preview", "choir workspaces rm garden --yes"),
         _rm,
         _declare_rm,

@@ -59,7 +59,7 @@ class Journal:
         async for records in self._log.read(self.user, after.seq, limit=limit, batch=READ):
             events += open_batch(records, after, self.registry)
             after = events[-1].point
-            size_bytes += sum([len(record.payload or b"") for record in records])
+            size_bytes += sum(len(record.payload or b"") for record in records)
             if len(events) >= BATCH or size_bytes >= BATCH_BYTES:
                 yield events
                 events, size_bytes = [], 0

@@ -230,6 +230,13 @@ class RepositoryContract:
         assert elsewhere.contents[files["large"].content] == large
         assert elsewhere.contents[files["small"].content] == b"s"
 
+    async def test_many_contents_come_back(self, writer: Writer) -> None:
+        texts = {f"folder/{number}": f"{number} " * (number * 200) for number in range(200)}
+        made = await writer.commit(texts)
+        elsewhere = Shelf()
+        files = await writer.repository.files(made.id, elsewhere)
+        assert {path: elsewhere.contents[entry.content].decode() for path, entry in files.items()} == texts
+
     async def test_a_commit_holds_exactly_its_files(self, writer: Writer) -> None:
         first = await writer.commit({"a": "1", "b/c": "2", "b/d": "3", "e": "4"})
         second = await writer.commit({"a": "changed", "b": "a file now", "e/f": "a folder now"})

@@ -50,8 +50,9 @@ class Listener:
 
     async def until(self, *paths: str) -> frozenset[str]:
         """Wait until each of these paths was hinted at by its name, and return all that was."""
-        while not set(paths) <= self.seen:
-            await self.next()
+        async with asyncio.timeout(PATIENCE_S):
+            while not set(paths) <= self.seen:
+                await self.next()
         return self.seen
 
     async def ends(self) -> bool:

@@ -10,13 +10,13 @@ from choiros.cli.arguments import (
     Words,
     WrongUsage,
     amount,
-    build,
     event_number,
     mode_bits,
     nearest,
     one_of,
     parse,
 )
+from choiros.cli.verb import build
 from choiros.cli.verbs import load
 
 

@@ -36,4 +36,4 @@ def test_the_past_cannot_be_changed(words: list[str]) -> None:
 
 
 def test_it_has_a_page_of_its_own() -> None:
-    assert "nothing can be changed there" in choir("at", "--help").out
+    assert "Look at everything as it was" in choir("at", "--help").out

@@ -118,9 +118,10 @@ def test_who_changes_waits_and_is_told() -> None:
 
 
 def test_other_trouble_is_not_taken_for_a_busy_neighbour() -> None:
-    client = FakeClient(connect=Corrupt("log.damaged", "Damaged.", fix="Ask."))
-    assert choir("diff", client=client).err.endswith("code: log.damaged\n")
-    assert len(client.opened) == 1
+    for trouble in (Corrupt("log.damaged", "No.", fix="Ask."), Unavailable("disk.gone", "No.", fix="Ask.")):
+        client = FakeClient(connect=trouble)
+        assert choir("diff", client=client).err.endswith(f"code: {trouble.code}\n")
+        assert len(client.opened) == 1
 
 
 def test_standing_in_the_folder_of_another_workspace_is_an_error(

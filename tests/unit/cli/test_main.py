@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Awaitable, Callable
 
@@ -25,7 +26,11 @@ def test_main_reads_the_command_line_of_the_process(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["choir", "--version"])
-    assert main() == 0
+    former = signal.getsignal(signal.SIGINT)
+    try:
+        assert main() == 0
+    finally:
+        signal.signal(signal.SIGINT, former)
     assert capsys.readouterr().out == f"choir {__version__}\n"
 
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from choiros.cli import tour
-from choiros.cli.arguments import build, parse
+from choiros.cli.arguments import parse
 from choiros.cli.find import find
+from choiros.cli.verb import build
 from tests.unit.cli.fake_client import Outcome, choir
 
 

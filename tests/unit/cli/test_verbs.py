@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from choiros.cli.arguments import WrongUsage, build
-from choiros.cli.verb import Verb
+from choiros.cli.arguments import WrongUsage
+from choiros.cli.verb import Verb, build
 from choiros.cli.verbs import OVERVIEW, ROOMS, load
 
 EVERY = [
@@ -25,7 +25,7 @@ def test_a_verb_has_a_sentence_two_examples_and_exit_codes(name: str, verb: Verb
     assert len(set(verb.examples)) == 2
     assert "exit codes:" in page
     assert "--user ID" in page
-    assert max(map(len, page.splitlines())) <= 100
+    assert max(map(len, page.splitlines())) <= 80
 
 
 def test_the_overview_names_every_verb_and_fits_on_one_screen() -> None:

@@ -22,6 +22,7 @@ T = TypeVar("T")
 APPLICATION_ID = 0x43484F52
 """Marks the file as a ChoirOS log ("CHOR")."""
 
+PAGE = 4096
 GROUP_MAX = 512
 FOLLOW_S = 0.05
 
@@ -287,6 +288,8 @@ class SqliteLog:
 
 
 def _open(path: Path, *, read_only: bool) -> apsw.Connection:
+    if _is_cut(path):
+        raise _damaged(path, "it was cut short")
     flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
     db = apsw.Connection(str(path), flags=flags)
     try:
@@ -298,6 +301,7 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
         if read_only:
             db.pragma("query_only", 1)
         else:
+            db.pragma("page_size", PAGE)
             db.pragma("journal_mode", "WAL")
             db.pragma("synchronous", "FULL")
             _migrate(db, path, version)
@@ -305,6 +309,18 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
         db.close()
         raise
     return db
+
+
+def _is_cut(path: Path) -> bool:
+    """Return whether the file ends inside a page, which no crash leaves without a write-ahead log."""
+    return _size(path.with_name(path.name + "-wal")) == 0 and path.is_file() and _size(path) % PAGE != 0
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _checked_format(db: apsw.Connection, path: Path, *, read_only: bool) -> int:
@@ -359,14 +375,18 @@ def _reused() -> Rejected:
     )
 
 
+def _damaged(path: Path, reason: str) -> Corrupt:
+    return Corrupt(
+        "log.damaged",
+        f"{path.name} is damaged: {reason}.",
+        fix="Nothing was changed. Copy the file aside and restore it from a backup.",
+        file=path.name,
+    )
+
+
 def _explained(error: apsw.Error | OSError, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)):
-        return Corrupt(
-            "log.damaged",
-            f"{path.name} is damaged: {error}.",
-            fix="Nothing was changed. Copy the file aside and restore it from a backup.",
-            file=path.name,
-        )
+        return _damaged(path, str(error))
     if isinstance(error, apsw.FullError):
         reason, fix = "the disk is full", "Free some space, then try again."
     elif isinstance(error, (apsw.BusyError, apsw.LockedError)):

@@ -6,9 +6,11 @@ import hashlib
 import os
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 import apsw
+import msgspec
 
 from choiros.kernel.errors import Corrupt, Rejected, Unavailable
 from choiros.kernel.tables import Row, Snapshot, Tables, Value
@@ -17,7 +19,14 @@ APPLICATION_ID = 0x43485354
 """Marks the file as ChoirOS state ("CHST")."""
 
 FORMAT = 1
+CHECKPOINT_PAGES = 8000
+"""Copy the write-ahead log into the file at 32 MB: by then most of its pages have changed more than once."""
+
+_PAGE = 4096
 _CHUNK = 1 << 20
+_ROWS = 500
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class SqliteTables:
@@ -27,6 +36,8 @@ class SqliteTables:
     """
 
     def __init__(self, path: Path | None = None) -> None:
+        if path is not None and _is_cut(path):
+            raise damaged("the file was cut short")
         with _explained():
             self._db = apsw.Connection(":memory:" if path is None else str(path))
         try:
@@ -42,9 +53,11 @@ class SqliteTables:
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         is_new = self._is_new()
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        self._db.pragma("page_size", _PAGE)
         self._db.pragma("journal_mode", "WAL")
         self._db.pragma("synchronous", "NORMAL")
         self._db.pragma("cache_size", -32000)
+        self._db.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
         if is_new:
             self._db.pragma("application_id", APPLICATION_ID)
             self._db.pragma("user_version", FORMAT)
@@ -82,9 +95,18 @@ class SqliteTables:
 
     @contextmanager
     def transaction(self) -> Generator[None]:
-        """Make everything inside happen at once, or not at all."""
-        with _explained(), self._db:
-            yield
+        """Make everything inside happen at once, or not at all; one inside another can fail alone."""
+        inner = self._db.in_transaction
+        with _explained():
+            self._db.execute("SAVEPOINT inner" if inner else "BEGIN")
+            try:
+                yield
+                self._db.execute("RELEASE inner" if inner else "COMMIT")
+            except BaseException:
+                # A full disk ends the whole transaction by itself.
+                if self._db.in_transaction:
+                    self._db.execute("ROLLBACK TO inner; RELEASE inner" if inner else "ROLLBACK")
+                raise
 
     def digest(self, tables: Sequence[str]) -> str:
         """Return a hash over the names and the content of these tables, each in the order of its primary key."""
@@ -95,9 +117,11 @@ class SqliteTables:
             keys = ", ".join(f'"{name}"' for _, name in sorted((pk, name) for name, pk in columns if pk))
             hasher.update(_sized(table.encode()) + _sized(names.encode()))
             with _explained():
-                for row in self._db.execute(f'SELECT {names} FROM "{table}" ORDER BY {keys or names}'):
-                    hasher.update(_sized(repr(row).encode("utf-8", "surrogatepass")))
-            # No row is empty, so this ends the table.
+                rows = self._db.execute(f'SELECT {names} FROM "{table}" ORDER BY {keys or names}')
+                # Many rows at once, because a rebuild hashes every row that there is.
+                while chunk := list(islice(rows, _ROWS)):
+                    hasher.update(_sized(_encode(chunk)))
+            # No list of rows is empty, so this ends the table.
             hasher.update(_sized(b""))
         return hasher.hexdigest()
 
@@ -112,6 +136,18 @@ class SqliteTables:
 
 def _sized(part: bytes) -> bytes:
     return len(part).to_bytes(8) + part
+
+
+def _is_cut(path: Path) -> bool:
+    """Return whether the file ends inside a page, which no crash leaves without a write-ahead log."""
+    return _size(path.with_name(path.name + "-wal")) == 0 and path.is_file() and _size(path) % _PAGE != 0
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 @contextmanager
@@ -148,13 +184,13 @@ class SqliteCabinet:
         self._current = directory / "state.sqlite"
         self._next = directory / "state.next.sqlite"
         self._snapshots = directory / "snapshots"
-        self._opened: SqliteTables | None = None
+        self._opened: list[SqliteTables] = []
 
     def open(self) -> SqliteTables:
         """Open the current tables, empty ones when there are none."""
         self._current.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._opened = SqliteTables(self._current)
-        return self._opened
+        self._opened.append(SqliteTables(self._current))
+        return self._opened[-1]
 
     def beside(self, snapshot: Snapshot | None) -> SqliteTables:
         """Open new tables beside the current ones, empty or copied from a snapshot."""
@@ -185,9 +221,9 @@ class SqliteCabinet:
     def switch(self) -> None:
         """Put the tables made beside into the place of the current ones."""
         _sync(self._next)
-        if self._opened is not None:
-            # A connection that outlived its file would remove the write-ahead log of the new one when it closes.
-            self._opened.close()
+        # A connection that outlived its file would remove the write-ahead log of the new one when it closes.
+        while self._opened:
+            self._opened.pop().close()
         # The old write-ahead log must be gone before the new file appears under its name: replayed into the
         # new file it would damage it. A crash in between leaves no state at all, which is simply rebuilt.
         _remove(self._current)

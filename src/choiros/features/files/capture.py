@@ -164,7 +164,8 @@ class Capturer:
             entry = found.entry if found else None
             if entry != current[path] and (found or last):
                 source = "system" if adopt or _stayed(last, entry, current[path]) else "user"
-                changes[source].append(Change(path, entry, _base(last, current[path])))
+                base = _base(last, current[path], raced=path in anew)
+                changes[source].append(Change(path, entry, base))
         events: list[Event] = []
         for source, some in changes.items():
             events += await self._recorded(CaptureFiles(workspace, tuple(some)), source, seen)
@@ -195,15 +196,18 @@ def _stayed(last: Shown | None, entry: Entry | None, current: Entry | None) -> b
     return current is None and was_there and entry is not None and entry.kind == "dir"
 
 
-def _base(last: Shown | None, current: Entry | None) -> Entry | UnsetType | None:
+def _base(last: Shown | None, current: Entry | None, *, raced: bool) -> Entry | UnsetType | None:
     """Return what the people who wrote in the folder had before them.
 
     A directory that the log has given up but that still holds something is simply there again. When nothing is
-    known about the path, what stands in the folder is taken as newer: the log keeps the other version.
+    known about the path, what stands in the folder is taken as newer and the log keeps the other version; but
+    where it `raced` with a change that the folder was just about to show, both had nothing before them.
     """
     if current is None and (last is None or last.entry.kind == "dir"):
         return None
-    return UNSET if last is None else last.entry
+    if last is None:
+        return None if raced else UNSET
+    return last.entry
 
 
 def _same(look: Stat | None, last: Shown | None) -> bool:

@@ -165,7 +165,7 @@ class _Draft:
             return
         if not self._captured:
             raise changed_since(change.path)
-        if current is not None:
+        if current is not None and current.kind != "dir":
             self._set_aside(change.path, current)
         self._put(change.path, change.entry)
 

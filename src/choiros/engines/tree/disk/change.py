@@ -126,8 +126,12 @@ class Change:
         except OSError as error:
             self._diverged[step.path] = refusal(error)
             return
-        if is_done:
+        if is_done and self._is_disk_doubted and current is not None and current.kind == "file":
+            step = self._steps[step.path] = Step(step.path, step.entry, current)
+        elif is_done:
             self._touched.add(tuple(above))
+            if current is not None and current.kind != "dir":
+                self._stats[step.path] = current
             return
         reason = "" if _is_half_made(step, current) else difference(current, step.expect)
         if reason:
@@ -140,12 +144,7 @@ class Change:
     def _is_done(self, step: Step, spot: Spot, *, current: Stat | None) -> bool:
         if current is None or step.entry is None:
             return current is None and step.entry is None
-        if self._is_disk_doubted and current.kind == "file":
-            return False
-        is_done = is_fulfilled(spot, current, entry=step.entry, sync=not self._is_bulk)
-        if is_done and current.kind != "dir":
-            self._stats[step.path] = current
-        return is_done
+        return is_fulfilled(spot, current, entry=step.entry, sync=not self._is_bulk)
 
     def _note_mode(self, step: Step, current: Stat) -> None:
         """Remember which mode a directory has while we work in it, and which in the end."""

@@ -11,7 +11,7 @@ from enum import IntFlag
 from msgspec import Struct
 
 _HEADER = struct.Struct("iIII")
-_READ_BYTES, _READS_MAX = 1 << 16, 64
+_READ_BYTES, _READS_MAX = 1 << 16, 16
 
 
 class Mask(IntFlag):

@@ -1,0 +1,48 @@
+"""How a computer is opened: alone to write, beside others to look."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from choiros.cli.client import LogQuery
+from choiros.cli.direct import connect
+from choiros.kernel.errors import Rejected, Unavailable
+from choiros.settings import resolve
+from tests.unit.cli.direct.homes import Home
+
+
+def test_the_first_start_makes_the_first_workspace(home: Home) -> None:
+    assert home.do(lambda client: client.status()).workspace == "main"
+    assert (home.path / "users/me/workspace").is_dir() or home.paths() == []
+
+
+def test_a_workspace_that_does_not_exist_is_refused(home: Home) -> None:
+    with pytest.raises(Rejected, match="There is no workspace 'nowhere'"):
+        Home(home.path, {}, workspace="nowhere").paths()
+
+
+def test_a_second_writer_waits_and_is_told_who_holds_the_data_while_a_reader_reads(home: Home) -> None:
+    home.write("a.txt", b"1")
+
+    async def beside() -> int:
+        resolved = resolve({"home": str(home.path), "lock_timeout_s": "0"}, {})
+        writer = await connect(resolved, workspace=None, write=True)
+        try:
+            with pytest.raises(Unavailable, match="process"):
+                await connect(resolved, workspace=None, write=True)
+            reader = await connect(resolved, workspace=None, write=False)
+            lines = await reader.log(LogQuery(limit=100))
+            await reader.close()
+            return len(lines)
+        finally:
+            await writer.close()
+
+    assert asyncio.run(beside()) > 0
+
+
+def test_nobody_can_commit_the_data_directory_by_accident(home: Home) -> None:
+    """K-47."""
+    home.write("a.txt", b"1")
+    assert (home.path / ".gitignore").read_text() == "*\n"

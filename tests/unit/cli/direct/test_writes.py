@@ -1,0 +1,113 @@
+"""The verbs that change files, on a real data directory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from choiros.kernel.errors import Rejected
+from tests.unit.cli.direct.homes import Home, changed
+
+
+def test_a_written_file_is_in_the_folder_and_in_the_log(home: Home) -> None:
+    done = home.write("notes/today.md", b"one\n")
+    assert (home.folder / "notes/today.md").read_bytes() == b"one\n"
+    assert [line.event_type for line in done.lines] == ["file.write", "file.write"]
+
+
+def test_writing_the_same_again_records_nothing(home: Home) -> None:
+    home.write("a.txt", b"same")
+    assert home.write("a.txt", b"same").lines == []
+
+
+def test_a_write_keeps_the_mode_that_the_file_has(home: Home) -> None:
+    home.write("run.sh", b"#!/bin/sh\n")
+    home.do(lambda client: client.set_mode("run.sh", 0o755, run=None))
+    home.write("run.sh", b"#!/bin/sh\ntrue\n")
+    assert (home.folder / "run.sh").stat().st_mode & 0o777 == 0o755
+
+
+def test_a_write_from_an_older_reading_is_merged(home: Home) -> None:
+    base = home.write("a.txt", b"1\n2\n3\n4\n5\n").seqs[-1]
+    home.write("a.txt", b"1\n2\n3\n4\nfive\n")
+    home.write("a.txt", b"one\n2\n3\n4\n5\n", base=base)
+    assert home.read("a.txt") == b"one\n2\n3\n4\nfive\n"
+
+
+def test_what_cannot_be_merged_is_kept_beside_and_said(home: Home) -> None:
+    base = home.write("a.txt", b"1\n").seqs[-1]
+    home.write("a.txt", b"ours\n")
+    done = home.write("a.txt", b"theirs\n", base=base)
+    assert done.conflicts == ["a (conflict).txt"]
+    assert (home.read("a.txt"), home.read("a (conflict).txt")) == (b"ours\n", b"theirs\n")
+
+
+def test_a_hand_edit_is_recorded_before_a_write_over_it(home: Home) -> None:
+    home.write("a.txt", b"1\n")
+    (home.folder / "a.txt").write_bytes(b"by hand\n")
+    home.write("a.txt", b"2\n")
+    home.undo()
+    assert home.read("a.txt") == b"by hand\n"
+
+
+def test_an_edit_replaces_one_piece_of_text(home: Home) -> None:
+    home.write("a.txt", b"buy milk\n")
+    home.do(lambda client: client.edit("a.txt", "milk", new="bread", everywhere=False, run=None))
+    assert home.read("a.txt") == b"buy bread\n"
+
+
+def test_a_move_into_a_directory_keeps_the_name(home: Home) -> None:
+    home.write("a.txt", b"1")
+    home.do(lambda client: client.make_directory("box", None))
+    home.do(lambda client: client.move("a.txt", "box", run=None))
+    assert home.paths() == ["box", "box/a.txt"]
+
+
+def test_a_link_is_a_link_and_never_followed(home: Home) -> None:
+    home.do(lambda client: client.make_link("out", "/etc/passwd", run=None))
+    assert (home.folder / "out").readlink() == Path("/etc/passwd")
+    assert home.read("out") == b"/etc/passwd"
+    with pytest.raises(Rejected):
+        home.write("out/x", b"1")
+
+
+def test_removing_several_paths_is_one_change_or_none(home: Home) -> None:
+    home.write("a.txt", b"1")
+    home.write("b.txt", b"2")
+    with pytest.raises(Rejected, match="Nothing stands at"):
+        home.do(lambda client: client.remove(["a.txt", "c.txt"], recursive=False, run=None))
+    assert home.paths() == ["a.txt", "b.txt"]
+    home.do(lambda client: client.remove(["a.txt", "b.txt"], recursive=False, run=None))
+    assert home.paths() == []
+    home.undo()
+    assert home.paths() == ["a.txt", "b.txt"]
+
+
+def test_a_directory_stays_when_it_holds_what_is_not_kept_and_undo_means_the_removal(home: Home) -> None:
+    home.write("d/kept.txt", b"1")
+    os.mkfifo(home.folder / "d/pipe")
+    done = changed(home.do(lambda client: client.remove(["d"], recursive=True, run=None)))
+    assert done.warnings == ["The directory d stays, because it holds what is not kept."]
+    home.undo()
+    assert home.read("d/kept.txt") == b"1"
+
+
+def test_a_preview_changes_nothing(home: Home) -> None:
+    home.write("a.txt", b"1\n")
+    home.write("a.txt", b"2\n")
+    before = home.do(lambda client: client.status()).events
+    preview = home.do(lambda client: client.preview_undo(run=None, seq=None, since=None, leave=()))
+    assert [change.path for change in preview.changes] == ["a.txt"]
+    assert home.do(lambda client: client.status()).events == before
+    assert (home.folder / "a.txt").read_bytes() == b"2\n"
+
+
+def test_redo_brings_back_what_undo_took(home: Home) -> None:
+    home.write("a.txt", b"1")
+    home.undo()
+    assert home.paths() == []
+    assert home.do(lambda client: client.preview_redo(())).target == "redo"
+    home.do(lambda client: client.redo(()))
+    assert home.read("a.txt") == b"1"
