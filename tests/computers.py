@@ -54,7 +54,7 @@ class Desk:
             folder=self.folder,
             repository=lambda workspace, _: self.repositories.setdefault(workspace, MemoryRepository()),
             place=lambda workspace, folder: folder or workspace,
-            watcher=lambda workspace, _: self.watchers.setdefault(workspace, MemoryWatcher()),
+            watcher=lambda workspace, _, __: self.watchers.setdefault(workspace, MemoryWatcher()),
         )
 
     async def open(self) -> Computer:

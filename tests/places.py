@@ -117,6 +117,8 @@ class DiskPlace:
     def write(self, path: str, data: bytes, mode: int | None = None) -> None:
         place = self.root / path
         self._make_above(place)
+        if place.is_symlink() or place.is_dir():
+            self.remove(path)
         fresh = not place.exists()
         place.write_bytes(data)
         if fresh or mode is not None:
@@ -148,8 +150,9 @@ class DiskPlace:
             place.unlink()
 
     def _make_above(self, place: Path) -> None:
-        missing = [above for above in place.parents if not above.exists()]
+        missing = [above for above in place.parents if above.is_symlink() or not above.is_dir()]
         for above in reversed(missing):
+            above.unlink(missing_ok=True)
             above.mkdir()
             above.chmod(0o755)
 

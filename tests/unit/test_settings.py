@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from choiros.kernel.errors import Rejected
@@ -93,6 +93,7 @@ def test_a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
         assert type(flat(resolved.settings)[key]) is type(flat(Settings())[key])
 
 
+@settings(max_examples=25)
 @given(st.dictionaries(st.sampled_from(KEYS), st.sampled_from(["file", "environment", "flag"])))
 def test_each_setting_comes_from_its_own_place(
     tmp_path_factory: pytest.TempPathFactory, chosen: dict[str, Origin]
@@ -346,6 +347,7 @@ def test_a_wrong_value_is_never_written(tmp_path: Path, key: str, value: str, co
     assert [path.name for path in tmp_path.iterdir()] == ["choiros.toml"]
 
 
+@settings(max_examples=25)
 @given(st.sampled_from(KEYS), st.lists(st.sampled_from(KEYS), max_size=4))
 def test_writing_many_values_one_after_the_other_keeps_them_all(
     tmp_path_factory: pytest.TempPathFactory, first: str, more: list[str]

@@ -5,7 +5,7 @@ Every answer is plain data that `--json` prints as it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Raw, Struct
@@ -367,7 +367,7 @@ class Client(Protocol):
         """Remove stored contents that no event names."""
         ...
 
-    def watch(self) -> AsyncIterator[Changed]:
+    def watch(self) -> AsyncGenerator[Changed]:
         """Record outside edits as they happen, for ever."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from choiros.wiring.parts import Parts
+from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
     from choiros.kernel.repository import Repository
@@ -54,10 +54,10 @@ def disk_parts(resolved: Resolved) -> Parts:
             data / "git" / f"{workspace}.git", worker, work_folder=place(workspace, folder)
         )
 
-    def watcher_of(workspace: str, folder: str | None) -> Watcher:
+    def watcher_of(workspace: str, folder: str | None, skip: Skip) -> Watcher:
         from choiros.engines.watch.inotify import InotifyWatcher  # noqa: PLC0415
 
-        return InotifyWatcher(place(workspace, folder))
+        return InotifyWatcher(place(workspace, folder), skip)
 
     return Parts(
         log=SqliteLog(lambda _: data / "log.db", worker, clock),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -30,8 +31,6 @@ from choiros.kernel.gate import GATE_EVENTS, Check
 from choiros.kernel.registry import Registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from choiros.kernel.blob import BlobStore
     from choiros.kernel.clock import Clock
     from choiros.kernel.ids import Ids
@@ -88,6 +87,10 @@ def checks() -> list[Check]:
     ]
 
 
+Skip = Callable[[str, bool], bool]
+"""Says of a path, and whether it is a directory, that it is left out."""
+
+
 class Parts(Struct, frozen=True):
     """The engines that one person's computer is made of."""
 
@@ -103,8 +106,8 @@ class Parts(Struct, frozen=True):
     """Gives the repository of a workspace, named likewise."""
     place: Callable[[str, str | None], str]
     """Says where the folder of a workspace is, named likewise."""
-    watcher: Callable[[str, str | None], Watcher]
-    """Gives a watcher of the folder of a workspace, named likewise."""
+    watcher: Callable[[str, str | None, Skip], Watcher]
+    """Gives a watcher of the folder of a workspace, named likewise, that leaves out what a rule says."""
 
 
 class Folders:

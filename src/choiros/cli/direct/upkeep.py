@@ -18,6 +18,7 @@ from choiros.cli.client import (
 from choiros.cli.direct.answers import Answers
 from choiros.cli.direct.opened import Opened, approval_line, tell
 from choiros.features.approvals.commands import DecideApproval
+from choiros.features.files.load import IGNORE_FILE
 from choiros.features.workspaces.commands import (
     ArchiveWorkspace,
     CreateWorkspace,
@@ -27,15 +28,19 @@ from choiros.features.workspaces.commands import (
     UseWorkspace,
     WorkspaceCommand,
 )
-from choiros.kernel.errors import Rejected
+from choiros.kernel.errors import Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
 from choiros.wiring import disk_parts, open_computer, rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
 _digest = re.compile(r"\b[0-9a-f]{64}\b")
 TICK_S = 30
+"""How long nothing may happen before it is asked whether a checkpoint is due."""
+
+RETRY_S = 1
+"""How long to wait before trying again what could not be recorded."""
 
 
 class Upkeep(Opened):
@@ -130,37 +135,53 @@ class Upkeep(Opened):
                 await blobs.delete(digest)
         return Collected(count, size, preview)
 
-    async def watch(self) -> AsyncIterator[Changed]:
+    async def watch(self) -> AsyncGenerator[Changed]:
         """Record outside edits as they happen; others may work in between."""
+        self._computer.release()
+        while True:
+            # The rules about what is left out hold for one watch: when they change, a new one begins.
+            async for changed in self._watch_once():
+                yield changed
+
+    async def _watch_once(self) -> AsyncGenerator[Changed]:
+        """Watch until the ignore rules change."""
         computer = self._computer
-        computer.release()
-        watcher = computer.parts.watcher(self._id, self._workspace.folder)
+        ignore = await computer.files_loader.ignore(self._id)
+        watcher = computer.parts.watcher(self._id, self._workspace.folder, ignore.matches)
         changes = watcher.changes()
         hint = asyncio.ensure_future(anext(changes))
+        waiting: set[str] = set()
+        ended = False
         try:
-            while True:
-                await asyncio.wait({hint}, timeout=TICK_S)
-                paths = await hint if hint.done() else frozenset[str]()
+            while not ended:
+                await asyncio.wait({hint}, timeout=RETRY_S if waiting else TICK_S)
                 if hint.done():
+                    waiting |= hint.result()
                     hint = asyncio.ensure_future(anext(changes))
-                changed = await self._record_hints(paths)
+                ended = IGNORE_FILE in waiting
+                changed = await self._record_hints(waiting)
                 if changed.lines or changed.warnings:
                     yield changed
-        except StopAsyncIteration:
-            return
         finally:
             hint.cancel()
             await watcher.close()
 
-    async def _record_hints(self, paths: frozenset[str]) -> Changed:
+    async def _record_hints(self, waiting: set[str]) -> Changed:
+        """Record what is to be found at these paths; they are kept for later while others hold the data."""
         computer = self._computer
-        await computer.hold()
         try:
-            named = None if "" in paths else [path for path in paths if not is_protected(path)]
+            await computer.hold()
+        except Unavailable as held:
+            return Changed([], [], [], [f"{held.message} It is recorded as soon as that is over."])
+        try:
+            named = None if "" in waiting else [path for path in waiting if not is_protected(path)]
             captured = await computer.merger.capture(self._id, named)
             await computer.automatic.tick(self._id)
+        except Conflict as unsettled:
+            return Changed([], [], [], [f"{unsettled.message} {unsettled.fix}"])
         finally:
             computer.release()
+        waiting.clear()
         lines = [self._answers.line(event) for event in captured.events]
         warnings = [f"{path} is not kept: {reason}" for path, reason in captured.unkept.items()]
         return Changed([line.seq for line in lines], lines, [], warnings)

@@ -16,7 +16,7 @@ from choiros.features.checkpoints.events import (
     PushRequested,
 )
 from choiros.features.checkpoints.secrets import SecretFinding, find_secrets
-from choiros.features.checkpoints.view import CheckpointsView
+from choiros.features.checkpoints.view import Checkpoint, CheckpointsView
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Rejected
@@ -72,11 +72,19 @@ class CheckpointsLoader:
         self._blobs = blobs
         self._check_open = check_open
 
-    async def nothing(self, command: MakeCheckpoint | ReportCommit | ReportPush, context: Context) -> None:
-        """Check that a workspace that shall be named a point of is open; an outcome can be told at any time."""
+    async def make(self, command: MakeCheckpoint, context: Context) -> None:
+        """Check that the workspace is there and open."""
         del context
-        if isinstance(command, MakeCheckpoint):
-            self._check_open(command.workspace)
+        self._check_open(command.workspace)
+
+    async def report(self, command: ReportCommit, context: Context) -> Checkpoint | None:
+        """Return the checkpoint; its outcome can be told even if the workspace has been put away."""
+        del context
+        return self._view.get(command.checkpoint)
+
+    async def pushed(self, command: ReportPush, context: Context) -> None:
+        """Nothing is needed."""
+        del command, context
 
     async def push(self, command: PushCheckpoint, context: Context) -> PushState:
         """Read every commit that would leave the machine and look for what must not."""
@@ -140,9 +148,10 @@ def decide_make(command: MakeCheckpoint, state: None) -> Decision:
     return Decision((Fact(CheckpointMade(command.workspace, message, command.automatic)),))
 
 
-def decide_report(command: ReportCommit, state: None) -> Decision:
-    """Record what became of a commit."""
-    del state
+def decide_report(command: ReportCommit, state: Checkpoint | None) -> Decision:
+    """Record what became of a commit, once."""
+    if state is not None and state.commit == command.commit != "":
+        return Decision(())
     if command.reason:
         return Decision((Fact(CheckpointFailed(command.workspace, command.checkpoint, command.reason)),))
     fact = CheckpointCommitted(
@@ -177,16 +186,16 @@ def decide_pushed(command: ReportPush, state: None) -> Decision:
 
 def command_types(loader: CheckpointsLoader) -> Commands:
     """Return this room's commands; a push is irreversible, which is what a command is unless it says otherwise."""
-    nothing = loader.nothing
+    make, report, pushed = loader.make, loader.report, loader.pushed
     return [
         any_command(
-            CommandType("checkpoints.make", MakeCheckpoint, load=nothing, decide=decide_make, effect="pure")
+            CommandType("checkpoints.make", MakeCheckpoint, load=make, decide=decide_make, effect="pure")
         ),
         any_command(
-            CommandType("checkpoints.report", ReportCommit, load=nothing, decide=decide_report, effect="pure")
+            CommandType("checkpoints.report", ReportCommit, load=report, decide=decide_report, effect="pure")
         ),
         any_command(CommandType("checkpoints.push", PushCheckpoint, load=loader.push, decide=decide_push)),
         any_command(
-            CommandType("checkpoints.pushed", ReportPush, load=nothing, decide=decide_pushed, effect="pure")
+            CommandType("checkpoints.pushed", ReportPush, load=pushed, decide=decide_pushed, effect="pure")
         ),
     ]

@@ -167,15 +167,18 @@ class FilesView:
 
     def below_at(self, workspace: str, directory: str, seq: int) -> dict[str, Entry]:
         """Return everything that stood below a directory right after an event."""
-        sql = (
-            f"SELECT path, {_ENTRY} FROM file_history AS one WHERE workspace = ?1 AND seq = (SELECT max(seq) FROM "
-            "file_history WHERE workspace = ?1 AND path = one.path AND seq <= ?2) AND kind IS NOT NULL"
-        )
         values: tuple[Value, ...] = (workspace, seq)
+        within = ""
         if directory:
-            sql += " AND path > ?3 AND path < ?4"
+            within = " AND path > ?3 AND path < ?4"
             values += (directory + "/", directory + "0")
-        rows = self._tables.query(sql + " ORDER BY path", values)
+        # CROSS JOIN fixes the order: first the newest number of each path, from the index alone, then its rows.
+        rows = self._tables.query(
+            f"SELECT path, {_ENTRY} FROM (SELECT path AS place, max(seq) AS newest FROM file_history "
+            f"WHERE workspace = ?1 AND seq <= ?2{within} GROUP BY path) CROSS JOIN file_history "
+            "ON seq = newest AND workspace = ?1 AND path = place WHERE kind IS NOT NULL ORDER BY path",
+            values,
+        )
         return {cast("str", path): _entry(columns) for path, *columns in rows}
 
     def history(self, workspace: str, path: str) -> list[Version]:
@@ -188,8 +191,9 @@ class FilesView:
 
     def paths_changed(self, workspace: str, after: int, until: int) -> list[str]:
         """Return the paths that events with numbers in (after, until] changed."""
+        # The plus keeps SQLite from reading the whole workspace by its index instead of these events alone.
         rows = self._tables.query(
-            "SELECT DISTINCT path FROM file_history WHERE seq > ? AND seq <= ? AND workspace = ? ORDER BY path",
+            "SELECT DISTINCT path FROM file_history WHERE seq > ? AND seq <= ? AND +workspace = ? ORDER BY path",
             (after, until, workspace),
         )
         return [cast("str", path) for (path,) in rows]
@@ -197,7 +201,8 @@ class FilesView:
     def touching(self, workspace: str, path: str) -> list[int]:
         """Return the numbers of the events that changed a path or something below it."""
         rows = self._tables.query(
-            "SELECT DISTINCT seq FROM file_history WHERE workspace = ? AND (path = ? OR (path > ? AND path < ?))",
+            "SELECT seq FROM file_history WHERE workspace = ?1 AND path = ?2 UNION "
+            "SELECT seq FROM file_history WHERE workspace = ?1 AND path > ?3 AND path < ?4",
             (workspace, path, path + "/", path + "0"),
         )
         return sorted(cast("int", seq) for (seq,) in rows)
