@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import apsw
@@ -38,7 +38,7 @@ def main() -> int:
     machine["fdatasync_per_s"] = rounded(median(rates))
     entry: dict[str, Json] = {
         "commit": commit(),
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "quick": bool(options.quick),
         "seconds": rounded(time.perf_counter() - started),
         "machine": machine,
@@ -59,7 +59,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[*NAMES, []], help=", ".join(NAMES))
     parser.add_argument("--json", action="store_true", help="print one JSON line, the one that history keeps")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, less than a minute")
-    parser.add_argument("--directory", help="a directory on the disk to measure, instead of the system's for temporary files")
+    parser.add_argument(
+        "--directory", help="a directory on the disk to measure, instead of the system's for temporary files"
+    )
     parser.add_argument("--unkept", action="store_true", help="do not add this run to bench/history.ndjson")
     return parser.parse_args()
 
@@ -102,6 +104,7 @@ def machine_line(machine: dict[str, Json]) -> str:
 
 def commit() -> str:
     """Return the commit that was measured, with a mark when the checkout differs from it."""
+
     def git(*words: str) -> str:
         command = ["git", "--no-optional-locks", "-C", str(checkout()), *words]
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()

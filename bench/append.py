@@ -115,9 +115,7 @@ class Contest:
         records = self.records[: self._count // _SLOWER]
         return iter(
             [
-                StoredEvent(
-                    aggregates[number % CALLERS], number // CALLERS + 1, "file.write", body(record)
-                )
+                StoredEvent(aggregates[number % CALLERS], number // CALLERS + 1, "file.write", body(record))
                 for number, record in enumerate(records)
             ]
         )
@@ -191,16 +189,18 @@ async def run(stage: Stage) -> Figure:
     return Figure(
         f"Durable append, one event a call, {CALLERS} callers (events/s)",
         [
-            Target("ours, share of bare INSERTs", 100 * middle["ours"] / middle["bare"], "%", 70, at_least=True),
+            Target(
+                "ours, share of bare INSERTs", 100 * middle["ours"] / middle["bare"], "%", 70, at_least=True
+            ),
             Target("ours, times eventsourcing", middle["ours"] / foreign, "x", 8, at_least=True),
             *(Target(name, rate, "/s") for name, rate in middle.items()),
         ],
         [
-            "ours: id, salt, payload encoded and checked, head encoded, two SHA-256, id index, SqliteLog + ThreadWorker.",
-            f"bare: the same queue, groups, thread and table (id index too); rows of the same bytes (mean {stored:.0f})",
+            "ours: id, salt, payload encoded and checked, head encoded, two SHA-256, id index, log and thread.",
+            f"bare: the same queue, groups, thread and table (id index too); rows of the same bytes ({stored:.0f})",
             "  made beforehand, so no id, salt, encoding, check or hash; one executemany for a group.",
-            f"eventsourcing: SQLiteApplicationRecorder.insert_events([one]), bytes made beforehand, its own settings:"
-            f" {', '.join(f'{name}={value}' for name, value in contest.settings.items())} (2 is FULL, as ours);",
+            "eventsourcing: SQLiteApplicationRecorder.insert_events([one]), bytes made beforehand, its own",
+            f"  settings: {', '.join(f'{name}={value}' for name, value in contest.settings.items())} (2 is FULL);",
             "  the better of two ways of calling it counts.",
         ],
         {

@@ -36,7 +36,7 @@ async def rebuilt(home: Path, *, full: bool) -> dict[str, Json]:
     }
 
 
-async def main(work: str, home: Path, numbers: list[int]) -> dict[str, Json]:
+async def main(work: str, home: Path, *, numbers: list[int]) -> dict[str, Json]:
     match work:
         case "make":
             return await make(home, numbers[0], files=numbers[1], tail=numbers[2])

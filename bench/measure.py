@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -23,7 +23,7 @@ class Spent(NamedTuple):
 class Stopwatch:
     """Measures what happens inside `with`."""
 
-    def __enter__(self) -> Stopwatch:
+    def __enter__(self) -> Self:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
         return self
 

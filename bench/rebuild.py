@@ -27,19 +27,23 @@ async def run(stage: Stage) -> Figure:
     return Figure(
         f"Rebuild of {stage.size.long:,} events with a snapshot, beside {stage.size.short:,}",
         [
-            Target("records read, for each event behind the snapshot", number(tail, "read") / behind, "x", 1.01),
+            Target(
+                "records read, for each event behind the snapshot", number(tail, "read") / behind, "x", 1.01
+            ),
             Target(f"peak memory, {stage.size.long:,} events", peaks[1], "MB", MEMORY_MB),
             Target(f"peak memory, {stage.size.short:,} events", peaks[0], "MB", MEMORY_MB),
             Target("memory with ten times the events", peaks[1] / peaks[0], "x", GROWTH),
-            Target("views that differed from the rebuilt ones", len(cast("list[str]", tail["differed"])), "", 0),
+            Target(
+                "views that differed from the rebuilt ones", len(cast("list[str]", tail["differed"])), "", 0
+            ),
             Target("from the snapshot", number(tail, "wall_s"), "s"),
             Target("from the beginning (--full)", number(full, "wall_s"), "s"),
         ],
         [
-            f"{number(tail, 'read'):,.0f} records read for {behind:,.0f} events behind the snapshot of event"
-            f" {number(tail, 'snapshot'):,.0f}; both times include hashing all tables, the old ones and the new.",
-            f"made in {number(made, 'write_s'):.0f} s, projected for the first time in {number(made, 'project_s'):.0f} s,"
-            f" log {number(made, 'log_mb'):.0f} MB, tables {number(made, 'state_mb'):.0f} MB.",
+            f"{number(tail, 'read'):,.0f} records read for {behind:,.0f} events behind the snapshot of event",
+            f"  {number(tail, 'snapshot'):,.0f}; both times include hashing all tables, the old and the new.",
+            f"made in {number(made, 'write_s'):.0f} s, first projected in {number(made, 'project_s'):.0f} s,",
+            f"  log {number(made, 'log_mb'):.0f} MB, tables {number(made, 'state_mb'):.0f} MB.",
             "peak memory: the largest of writing, projecting, keeping a snapshot, rebuilding, each in its own process.",
         ],
         raw,

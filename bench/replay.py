@@ -35,7 +35,7 @@ class Replays:
         self._tables = 0
         self.walls: dict[str, list[float]] = {}
 
-    def _rate(self, name: str, count: int, spent: Spent) -> float:
+    def _rate(self, name: str, count: int, *, spent: Spent) -> float:
         self.walls.setdefault(name, []).append(count / spent.wall)
         return count / spent.cpu
 
@@ -96,12 +96,16 @@ def on_one_core() -> Iterator[None]:
         os.sched_setaffinity(0, cores)
 
 
+async def told(log: SqliteLog, stage: Stage) -> int:
+    """Write the log and return how many events it holds."""
+    story = Story(stage.size.files, contents(1000))
+    return await write(log, chain(story.opening(), story.middle()), until=stage.size.replayed)
+
+
 async def run(stage: Stage) -> Figure:
     with stage.room("replay") as directory, on_one_core():
         log = SqliteLog(lambda _: directory / "log.db", InlineWorker(), SystemClock())
-        story = Story(stage.size.files, contents(1000))
-        commands = chain(story.opening(), story.middle())
-        count = await write(log, commands, until=stage.size.replayed)
+        count = await told(log, stage)
         replays = Replays(log, directory)
         ways: dict[str, Callable[[], Awaitable[float]]] = {
             "read": replays.read,
@@ -110,14 +114,18 @@ async def run(stage: Stage) -> Figure:
             "both": replays.both,
         }
         rates = await interleaved(ways, stage.size.rounds)
-        rates |= await interleaved({"projected": replays.projected}, min(stage.size.rounds, PROJECTIONS_ROUNDS))
+        rates |= await interleaved(
+            {"projected": replays.projected}, min(stage.size.rounds, PROJECTIONS_ROUNDS)
+        )
         await log.close()
     middle = {name: median(values) for name, values in rates.items()}
     return Figure(
         f"Replay of {count:,} file events on one core (events per second of processor time)",
         [
             Target("read and decoded, not verified", middle["decoded"], "/s", 350_000, at_least=True),
-            Target("read, chain and payload hashes verified", middle["verified"], "/s", 300_000, at_least=True),
+            Target(
+                "read, chain and payload hashes verified", middle["verified"], "/s", 300_000, at_least=True
+            ),
             Target("through all views", middle["projected"], "/s", 50_000, at_least=True),
             Target("read, verified and decoded (Journal.events)", middle["both"], "/s"),
             Target("read alone", middle["read"], "/s"),
@@ -125,7 +133,8 @@ async def run(stage: Stage) -> Figure:
         [
             "on the wall: "
             + ", ".join(f"{name} {median(values):,.0f}/s" for name, values in replays.walls.items()),
-            f"read in lists of {READ}, views follow in lists of {BATCH}; three events in ten are verdicts, the others file events in {stage.size.files:,} files.",
+            f"read in lists of {READ}, views follow in lists of {BATCH}; three events in ten are verdicts,",
+            f"  the others file events in {stage.size.files:,} files.",
         ],
         {
             "events": count,

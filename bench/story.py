@@ -45,12 +45,14 @@ def entries(texts: Sequence[bytes]) -> list[Entry]:
 class Story:
     """Writes drafts command by command; the same seed tells the same story, but for ids and salts."""
 
-    def __init__(self, files: int, texts: Sequence[bytes], seed: int = 1) -> None:
+    def __init__(self, files: int, texts: Sequence[bytes], *, seed: int = 1) -> None:
         self.known: Registry = registry()
         self._ids = SystemIds()
         self._chance = random.Random(seed)
         self._looks = entries(texts)
-        self._paths = [f"src/part_{number // 100:03d}/module_{number % 100:02d}.py" for number in range(files)]
+        self._paths = [
+            f"src/part_{number // 100:03d}/module_{number % 100:02d}.py" for number in range(files)
+        ]
         self._now: list[Entry | None] = [None] * files
         self._moment = START_MS
         self.run: str | None = None
@@ -93,7 +95,7 @@ class Story:
         """Return one more write of a file, for a figure that makes its own drafts."""
         return self._write(self._pick())
 
-    def draft(self, payload: Struct, source: Literal["user", "agent"], cause: str | None) -> Draft:
+    def draft(self, payload: Struct, source: Literal["user", "agent"], *, cause: str | None) -> Draft:
         """Return one event that is ready to be appended."""
         kind = self.known.type_of(payload)
         self._moment += 7

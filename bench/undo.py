@@ -115,10 +115,10 @@ async def run(stage: Stage) -> Figure:
             Target("the same with its content", percentile(reading, 0.99), "ms", 5),
         ],
         [
-            f"undo and redo {UNDOS} times; medians. The first undo took {kernel[0]:.1f} ms; processor alone"
-            f" {median([one[2] for one in undos]):.1f} ms. {undos[0][0]} events each.",
-            f"as of an event: {ASKED} questions, half of them for the five busiest files; 99th percentile (median"
-            f" {median(finding):.2f} ms, with content {median(reading):.2f} ms).",
+            f"undo and redo {UNDOS} times; medians. The first undo took {kernel[0]:.1f} ms; processor alone",
+            f"  {median([one[2] for one in undos]):.1f} ms. {undos[0][0]} events each.",
+            f"as of an event: {ASKED} questions, half of them for the five busiest files; 99th percentile",
+            f"  (median {median(finding):.2f} ms, with content {median(reading):.2f} ms).",
             f"showing all {files:,} in an empty folder took {showing.spent.wall:.1f} s.",
         ],
         raw,

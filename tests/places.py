@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -13,14 +14,19 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from choiros.engines.blob.memory import MemoryBlobs
+from choiros.engines.log.memory import MemoryLog
+from choiros.engines.tables.sqlite import SqliteTables
 from choiros.features.files.commands import Change, ChangeFiles, EditFile, MoveFile, RemoveFile
 from choiros.features.undo.commands import Redo, Undo
 from choiros.kernel.command import Context
 from choiros.kernel.dispatch import Done
-from choiros.kernel.event import GENESIS, Event, Point, Source
+from choiros.kernel.event import GENESIS, Draft, Event, Point, Source
+from choiros.kernel.journal import Journal
+from choiros.kernel.projector import Projector
 from choiros.kernel.tree import Entry
 from choiros.settings import FileSettings, Settings, resolve
 from choiros.wiring import Computer, Rebuilt, disk_parts, open_computer, rebuild
+from choiros.wiring.parts import registry
 from tests.computers import Desk
 
 Thing = tuple[str, int, bytes]
@@ -269,7 +275,9 @@ async def recorded(computer: Computer, after: int = 0) -> list[Event]:
 
 async def standing(computer: Computer, at: int | None = None, workspace: str = "main") -> dict[str, Thing]:
     """Return what stands according to the log now, or right after an event, with its content."""
-    entries = computer.files.below(workspace) if at is None else computer.files.below_at(workspace, "", at)
+    entries = (
+        computer.files.below(workspace) if at is None else computer.files.below_at(workspace, "", seq=at)
+    )
     found: dict[str, Thing] = {}
     for path, entry in entries.items():
         content = entry.target.encode()
@@ -278,3 +286,26 @@ async def standing(computer: Computer, at: int | None = None, workspace: str = "
             assert len(content) == entry.size
         found[path] = (entry.kind, entry.mode, content)
     return found
+
+
+def events_of(*payloads: Struct) -> list[Event]:
+    """Return these payloads as the first events of a log, from 1."""
+
+    async def appended() -> list[Event]:
+        known = registry()
+        journal = Journal(MemoryLog(), known, user="me")
+        drafts = [
+            Draft(f"e{number}", number, "me", "user", known.type_of(one).name, known.encode(one), bytes(16))
+            for number, one in enumerate(payloads, 1)
+        ]
+        return await journal.append(drafts)
+
+    return asyncio.run(appended())
+
+
+def empty_tables(*projectors: Projector) -> SqliteTables:
+    """Return tables in memory with the schema of some views."""
+    tables = SqliteTables()
+    for projector in projectors:
+        tables.script(projector.schema)
+    return tables

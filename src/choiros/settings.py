@@ -16,6 +16,8 @@ from choiros.kernel.errors import Rejected
 Origin = Literal["default", "file", "environment", "flag"]
 Plain = str | int | bool
 
+USER_LENGTH_MAX = 64
+DIGITS_MAX = 15
 NUMBER_MAX = 2**53 - 1
 """The largest number that any setting takes."""
 
@@ -99,7 +101,7 @@ def resolve(flags: Mapping[str, str], environment: Mapping[str, str] | None = No
         for key, value in layer.items():
             if key not in values:
                 raise unknown_key(key, origin)
-            values[key] = _converted(key, value, values[key], origin)
+            values[key] = _converted(key, value, default=values[key], origin=origin)
             origins[key] = origin
     return Resolved(home, _checked(values), origins)
 
@@ -109,7 +111,7 @@ def flat(settings: Settings) -> dict[str, Plain]:
     return _flat(msgspec.to_builtins(settings))
 
 
-def set_in_file(resolved: Resolved, key: str, value: str) -> None:
+def set_in_file(resolved: Resolved, key: str, *, value: str) -> None:
     """Write one value into the settings file, every other line kept as it is.
 
     Raises Rejected (`config.*`), the file untouched, when the value is wrong or the file is too artful to be edited.
@@ -117,11 +119,11 @@ def set_in_file(resolved: Resolved, key: str, value: str) -> None:
     known = flat(resolved.settings)
     if key not in known:
         raise unknown_key(key, "flag")
-    converted = _converted(key, value, known[key], "flag")
+    converted = _converted(key, value, default=known[key], origin="flag")
     _checked({**known, key: converted})
     text = resolved.file.read_bytes().decode() if resolved.file.exists() else ""
     lines = text.removesuffix("\n").split("\n") if text else []
-    fresh = "\n".join(_with_line(lines, key, _as_toml(converted))) + "\n"
+    fresh = "\n".join(_with_line(lines, key, value=_as_toml(converted))) + "\n"
     _check_edited(text, fresh, key=key, value=converted)
     resolved.home.mkdir(mode=0o700, parents=True, exist_ok=True)
     beside = resolved.file.with_suffix(".new")
@@ -143,7 +145,7 @@ def _check_edited(text: str, fresh: str, *, key: str, value: Plain) -> None:
         )
 
 
-def _with_line(lines: list[str], key: str, value: str) -> list[str]:
+def _with_line(lines: list[str], key: str, *, value: str) -> list[str]:
     section, _, name = key.rpartition(".")
     start = 0
     if section:
@@ -205,13 +207,18 @@ def _of_environment(environment: Mapping[str, str]) -> dict[str, Plain]:
     return {names[name]: value for name, value in environment.items() if name in names}
 
 
-def _converted(key: str, value: Plain, default: Plain, origin: Origin) -> Plain:
+def _converted(key: str, value: Plain, *, default: Plain, origin: Origin) -> Plain:
     if type(value) is type(default):
         return value
     text = str(value).strip().lower()
     if isinstance(default, bool) and text in {"true", "false", "1", "0"}:
         return text in {"true", "1"}
-    if isinstance(default, int) and not isinstance(default, bool) and text.isdecimal() and len(text) < 16:
+    if (
+        isinstance(default, int)
+        and not isinstance(default, bool)
+        and text.isdecimal()
+        and len(text) <= DIGITS_MAX
+    ):
         return int(text)
     kind = {bool: "true or false", int: "a whole number", str: "text"}[type(default)]
     raise Rejected(
@@ -246,7 +253,7 @@ def _checked(values: Mapping[str, Plain]) -> Settings:
 def check_user(user: str) -> str:
     """Return the id of a person when it is one; raise Rejected (`config.bad_user`)."""
     allowed = set("abcdefghijklmnopqrstuvwxyz0123456789_-")
-    if not 0 < len(user) <= 64 or not set(user) <= allowed:
+    if not 0 < len(user) <= USER_LENGTH_MAX or not set(user) <= allowed:
         shown = user[:80].encode("utf-8", "backslashreplace").decode()
         raise Rejected(
             "config.bad_user",

@@ -36,13 +36,13 @@ class TestSqliteLog(LogContract):
 
     @pytest.fixture
     def log(self, tmp_path: Path, worker: Worker) -> SqliteLog:
-        return SqliteLog(lambda user: tmp_path / f"{user}.db", worker, SystemClock())
+        return SqliteLog(lambda user: tmp_path / f"{user}.db", worker, clock=SystemClock())
 
     @pytest.fixture
     def reopen(self, log: EventLog, tmp_path: Path, worker: Worker) -> Reopen:
         async def reopen() -> EventLog:
             await log.close()
-            return SqliteLog(lambda user: tmp_path / f"{user}.db", worker, SystemClock())
+            return SqliteLog(lambda user: tmp_path / f"{user}.db", worker, clock=SystemClock())
 
         return reopen
 

@@ -35,11 +35,11 @@ class Noted(Struct):
 
 
 def log_at(directory: Path) -> SqliteLog:
-    return SqliteLog(lambda _: directory / "log.db", InlineWorker(), SystemClock())
+    return SqliteLog(lambda _: directory / "log.db", InlineWorker(), clock=SystemClock())
 
 
 def journal_at(directory: Path) -> Journal:
-    return Journal(log_at(directory), Registry([EventType("note", Noted)]), "me")
+    return Journal(log_at(directory), Registry([EventType("note", Noted)]), user="me")
 
 
 def everything(directory: Path) -> dict[str, bytes]:
@@ -73,7 +73,7 @@ WRITING = """
             number += 3
 
     async def main():
-        log = SqliteLog(lambda _: Path(sys.argv[1]), ThreadWorker("log"), SystemClock())
+        log = SqliteLog(lambda _: Path(sys.argv[1]), ThreadWorker("log"), clock=SystemClock())
         await asyncio.gather(*(write(log, writer, int(sys.argv[2])) for writer in range(5)))
 
     asyncio.run(main())
@@ -135,7 +135,7 @@ def test_nothing_is_acknowledged_before_it_is_flushed(tmp_path: Path) -> None:
 def test_callers_that_come_together_share_a_flush(tmp_path: Path) -> None:
     async def story() -> int:
         worker = ThreadWorker("log")
-        log = SqliteLog(lambda _: tmp_path / "log.db", worker, SystemClock())
+        log = SqliteLog(lambda _: tmp_path / "log.db", worker, clock=SystemClock())
         await log.append("me", [draft(0)])
         disk.calls.clear()
         await asyncio.gather(*(log.append("me", [draft(number)]) for number in range(1, 201)))
@@ -156,7 +156,7 @@ def opened(path: Path) -> list[str]:
 def test_one_connection_writes_a_log_however_many_ask_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         worker = ThreadWorker("log")
-        log = SqliteLog(lambda _: tmp_path / "log.db", worker, SystemClock())
+        log = SqliteLog(lambda _: tmp_path / "log.db", worker, clock=SystemClock())
         asks = [
             log.append("me", [draft(1)]),
             log.head("me"),
@@ -197,7 +197,7 @@ TAKING_TURNS = """
     from choiros.testing.log_contract import draft
 
     async def main(place, start):
-        log = SqliteLog(lambda _: place / "log.db", InlineWorker(), SystemClock())
+        log = SqliteLog(lambda _: place / "log.db", InlineWorker(), clock=SystemClock())
         lock = FileLock(place / "lock", SystemClock())
         for number in range(start, start + 40):
             await lock.acquire(60)
@@ -472,7 +472,7 @@ def test_a_log_that_is_only_read_is_never_written(tmp_path: Path) -> None:
     before = everything(tmp_path)
 
     async def story() -> None:
-        log = SqliteLog(lambda _: tmp_path / "log.db", InlineWorker(), SystemClock(), read_only=True)
+        log = SqliteLog(lambda _: tmp_path / "log.db", InlineWorker(), clock=SystemClock(), read_only=True)
         assert await read_all(log) == records
         with pytest.raises(Unavailable):
             await log.append("me", [draft(99)])

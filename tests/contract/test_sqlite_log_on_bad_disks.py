@@ -24,7 +24,7 @@ SPACE = 1 << 20
 
 
 def log_at(directory: Path) -> SqliteLog:
-    return SqliteLog(lambda _: directory / "log.db", InlineWorker(), SystemClock())
+    return SqliteLog(lambda _: directory / "log.db", InlineWorker(), clock=SystemClock())
 
 
 def ids(records: list[Record]) -> list[str]:
@@ -257,7 +257,7 @@ LIMITED = """
 
     async def main():
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        log = SqliteLog(lambda _: Path(sys.argv[1]), InlineWorker(), SystemClock())
+        log = SqliteLog(lambda _: Path(sys.argv[1]), InlineWorker(), clock=SystemClock())
         await log.append("me", [draft(1)])
         resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
         kept = 1
@@ -306,7 +306,7 @@ FORBIDDEN = """
     # All imports are done by now: the interpreter may lie where nobody but root can read.
     if os.getuid() == 0:
         os.setuid(65534)
-    log = SqliteLog(lambda _: Path(sys.argv[1]) / "log.db", InlineWorker(), SystemClock())
+    log = SqliteLog(lambda _: Path(sys.argv[1]) / "log.db", InlineWorker(), clock=SystemClock())
     print(told(log, lambda log: log.append("me", [draft(99)])), told(log, lambda log: log.head("me")))
 """
 

@@ -118,7 +118,7 @@ async def _compare_folder(client: DirectClient, folder: Path) -> None:
         content = [chunk async for chunk in client.cat(line.path, None)] if line.kind == "file" else None
         shown[line.path] = None if content is None else b"".join(content)
     assert shown == _on_disk(folder)
-    leftovers = [path for path in folder.rglob(".choir-tmp-*")]
+    leftovers = list(folder.rglob(".choir-tmp-*"))
     assert leftovers == []
 
 

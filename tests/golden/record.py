@@ -101,6 +101,8 @@ async def _files(at: Desk, computer: Computer) -> None:
     at.trees["main"].outside_move("latest", "newest")
     at.clock.move(90_000)
     await computer.merger.capture("main")
+    await me.write("drafts/a/b.txt", b"b\n")
+    await agent.move("drafts", "kept/drafts")
     await me.remove("empty")
     await me.remove("src", recursive=True)
 
@@ -123,10 +125,10 @@ async def _workspaces(computer: Computer) -> None:
 
 async def _undo(computer: Computer) -> None:
     me = Hand(computer)
-    removed = await me.undo()
-    await me.redo()
     await me.undo()
-    await me.undo(seq=removed.seq)
+    await me.redo()
+    again = await me.undo()
+    await me.undo(seq=again.seq)
     await me.undo()
     await me.undo(run="run-1", leave=("src/app.py",))
     await me.redo(leave=("src/app.py",))
@@ -265,8 +267,8 @@ def log_of(records: Sequence[Record]) -> MemoryLog:
 async def seen(records: Sequence[Record]) -> tuple[ProjectorRunner, SqliteTables]:
     """Return the views of a log."""
     tables = SqliteTables()
-    journal = Journal(log_of(records), registry(), "me")
-    runner = ProjectorRunner(journal, tables, projectors(journal.registry))
+    journal = Journal(log_of(records), registry(), user="me")
+    runner = ProjectorRunner(journal, tables, projectors=projectors(journal.registry))
     runner.prepare()
     await runner.catch_up()
     return runner, tables
@@ -284,7 +286,7 @@ def _expected(records: Sequence[Record]) -> dict[str, object]:
                 name: {"version": versions[name], "digest": digest}
                 for name, digest in runner.digests().items()
             },
-            "files": [list(row) for row in rows],
+            "files": [" | ".join(map(str, row)) for row in rows],
         }
 
     return asyncio.run(views())

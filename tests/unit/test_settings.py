@@ -269,7 +269,7 @@ kept = 3
 @pytest.mark.parametrize("key", KEYS)
 def test_a_written_value_is_read_again_and_every_other_line_stays(tmp_path: Path, key: str) -> None:
     value = OTHERS[key][0]
-    set_in_file(at(tmp_path, KEPT), key, value)
+    set_in_file(at(tmp_path, KEPT), key, value=value)
     after = at(tmp_path)
     assert str(flat(after.settings)[key]) == value
     assert after.origins[key] == "file"
@@ -289,25 +289,25 @@ def settings_of(text: str) -> Settings:
 
 def test_a_value_can_be_written_where_there_is_no_file_and_no_directory(tmp_path: Path) -> None:
     home = tmp_path / "new" / "home"
-    set_in_file(resolve({"home": str(home)}, {}), "files.size_bytes_max", "7")
+    set_in_file(resolve({"home": str(home)}, {}), "files.size_bytes_max", value="7")
     assert (home / "choiros.toml").read_text() == "[files]\nsize_bytes_max = 7\n"
     assert home.stat().st_mode & 0o777 == 0o700
-    set_in_file(resolve({"home": str(home)}, {}), "user", "anna")
+    set_in_file(resolve({"home": str(home)}, {}), "user", value="anna")
     assert resolve({"home": str(home)}, {}).settings.user == "anna"
 
 
 @pytest.mark.parametrize("text", ["user = 'a'", "user = 'a'\n", "user = 'a'\n\n\n", "\n\nuser = 'a'"])
 def test_writing_one_value_twice_leaves_one_line(tmp_path: Path, text: str) -> None:
-    set_in_file(at(tmp_path, text), "user", "b")
+    set_in_file(at(tmp_path, text), "user", value="b")
     once = (tmp_path / "choiros.toml").read_bytes()
-    set_in_file(at(tmp_path), "user", "b")
+    set_in_file(at(tmp_path), "user", value="b")
     assert (tmp_path / "choiros.toml").read_bytes() == once
     assert at(tmp_path).settings.user == "b"
 
 
 def test_odd_line_ends_in_other_lines_stay(tmp_path: Path) -> None:
     text = "# one\r\n# two \u2028 still two\r\nuser = 'a'\r\n[files]\r\nsize_bytes_max = 1\r\n"
-    set_in_file(at(tmp_path, text), "files.size_bytes_max", "2")
+    set_in_file(at(tmp_path, text), "files.size_bytes_max", value="2")
     after = (tmp_path / "choiros.toml").read_bytes().decode()
     assert after == text.replace("size_bytes_max = 1\r", "size_bytes_max = 2")
 
@@ -324,7 +324,7 @@ def test_odd_line_ends_in_other_lines_stay(tmp_path: Path) -> None:
 def test_what_is_written_too_artfully_is_left_to_the_person(tmp_path: Path, text: str) -> None:
     resolved = at(tmp_path, text)
     with pytest.raises(Rejected) as caught:
-        set_in_file(resolved, "files.size_bytes_max", "2")
+        set_in_file(resolved, "files.size_bytes_max", value="2")
     assert (caught.value.code, caught.value.fields["key"]) == ("config.not_editable", "files.size_bytes_max")
     assert (tmp_path / "choiros.toml").read_text() == text
 
@@ -341,7 +341,7 @@ def test_what_is_written_too_artfully_is_left_to_the_person(tmp_path: Path, text
 def test_a_wrong_value_is_never_written(tmp_path: Path, key: str, value: str, code: str) -> None:
     resolved = at(tmp_path, KEPT)
     with pytest.raises(Rejected) as caught:
-        set_in_file(resolved, key, value)
+        set_in_file(resolved, key, value=value)
     assert caught.value.code == code
     assert (tmp_path / "choiros.toml").read_text() == KEPT
     assert [path.name for path in tmp_path.iterdir()] == ["choiros.toml"]
@@ -356,7 +356,7 @@ def test_writing_many_values_one_after_the_other_keeps_them_all(
     written: dict[str, str] = {}
     for number, key in enumerate([first, *more]):
         written[key] = OTHERS[key][number % 3]
-        set_in_file(at(home), key, written[key])
+        set_in_file(at(home), key, value=written[key])
     found = flat(at(home).settings)
     assert {key: str(found[key]) for key in written} == written
 

@@ -81,7 +81,7 @@ async def _chosen(client: Client, text: str) -> ApprovalLine:
 async def _decide(call: Call, answer: Literal["allow", "deny"]) -> int:
     async with call.client(write=True) as client:
         line = await _chosen(client, call.arguments.text("request"))
-        done = await client.decide(line.request, line.digest, answer, call.arguments.text("note"))
+        done = await client.decide(line.request, line.digest, answer=answer, note=call.arguments.text("note"))
     return await call.settle(done)
 
 

@@ -111,7 +111,9 @@ class Call:
                 return WAITING
             allowed = word in {"y", "yes"}
             async with self.client(write=True) as client:
-                done = await client.decide(answer.request, answer.digest, "allow" if allowed else "deny", "")
+                done = await client.decide(
+                    answer.request, answer.digest, answer="allow" if allowed else "deny", note=""
+                )
             if not allowed:
                 self.screen.line("Denied; nothing was changed.")
                 return FAILED

@@ -70,7 +70,7 @@ async def _edit(call: Call) -> int:
 
     async def change(client: Client, place: Place) -> Changed | Asked:
         path, old, new = place.path(given.text("path")), given.text("old"), given.text("new")
-        return await client.edit(path, old, new, everywhere=given.flag("all"), run=given.maybe("run"))
+        return await client.edit(path, old, new=new, everywhere=given.flag("all"), run=given.maybe("run"))
 
     return await _change(call, change)
 
@@ -101,7 +101,7 @@ async def _ln(call: Call) -> int:
     return await _change(
         call,
         lambda client, place: client.make_link(
-            place.path(given.text("path")), given.text("target"), given.maybe("run")
+            place.path(given.text("path")), given.text("target"), run=given.maybe("run")
         ),
     )
 
@@ -120,7 +120,7 @@ async def _chmod(call: Call) -> int:
     return await _change(
         call,
         lambda client, place: client.set_mode(
-            place.path(path), given.number("mode") or 0, given.maybe("run")
+            place.path(path), given.number("mode") or 0, run=given.maybe("run")
         ),
     )
 
@@ -139,7 +139,7 @@ async def _mv(call: Call) -> int:
 
     async def change(client: Client, place: Place) -> Changed | Asked:
         path = place.path(given.text("path").rstrip("/") or given.text("path"))
-        return await client.move(path, place.target(given.text("to"), path), given.maybe("run"))
+        return await client.move(path, place.target(given.text("to"), path), run=given.maybe("run"))
 
     return await _change(call, change)
 

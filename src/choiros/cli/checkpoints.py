@@ -98,7 +98,7 @@ def _declare_diff(parser: Parser) -> None:
 async def _diff(call: Call) -> int:
     async with call.fresh_client() as client:
         await call.place(client)
-        found = await client.diff(call.arguments.number("seq"), None, None)
+        found = await client.diff(call.arguments.number("seq"), None, path=None)
     show_differences(call.screen, found)
     if not found:
         call.screen.note("Nothing differs.")

@@ -256,8 +256,11 @@ class Client(Protocol):
         """Return the content of a file now, or as it was right after an event; a link gives its target."""
         ...
 
-    async def diff(self, before: int | None, after: int | None, path: str | None) -> list[Difference]:
-        """Return what differs between two events; None before: the newest checkpoint or the beginning; None after: now."""
+    async def diff(self, before: int | None, after: int | None, *, path: str | None) -> list[Difference]:
+        """Return what differs between two events.
+
+        With None before: since the newest checkpoint, or the beginning; with None after: until now.
+        """
         ...
 
     async def write(
@@ -270,17 +273,17 @@ class Client(Protocol):
         """Make a directory and those above it."""
         ...
 
-    async def make_link(self, path: str, target: str, run: str | None) -> Changed | Asked:
+    async def make_link(self, path: str, target: str, *, run: str | None) -> Changed | Asked:
         """Make a symbolic link."""
         ...
 
     async def edit(
-        self, path: str, old: str, new: str, *, everywhere: bool, run: str | None
+        self, path: str, old: str, *, new: str, everywhere: bool, run: str | None
     ) -> Changed | Asked:
         """Replace text in a file."""
         ...
 
-    async def move(self, path: str, to: str, run: str | None) -> Changed | Asked:
+    async def move(self, path: str, to: str, *, run: str | None) -> Changed | Asked:
         """Give a file or directory another path; into `to` when that is a directory."""
         ...
 
@@ -288,7 +291,7 @@ class Client(Protocol):
         """Remove files, or directories with what they hold, all or none."""
         ...
 
-    async def set_mode(self, path: str, mode: int, run: str | None) -> Changed | Asked:
+    async def set_mode(self, path: str, mode: int, *, run: str | None) -> Changed | Asked:
         """Set the permission bits of a file or directory."""
         ...
 
@@ -344,6 +347,7 @@ class Client(Protocol):
         self,
         act: Literal["new", "add", "use", "rename", "archive", "open", "rm"],
         name: str,
+        *,
         argument: str | None,
     ) -> Changed | Asked:
         """Arrange workspaces; `argument` is the folder for `add` and the new name for `rename`."""
@@ -354,7 +358,7 @@ class Client(Protocol):
         ...
 
     async def decide(
-        self, request: str, digest: str, answer: Literal["allow", "deny"], note: str
+        self, request: str, digest: str, *, answer: Literal["allow", "deny"], note: str
     ) -> Changed | Asked:
         """Answer a request; when it is allowed, what it asked for is carried out now."""
         ...

@@ -22,7 +22,7 @@ def _config(call: Call) -> int:
     if key is not None:
         _check_key(key)
     if key is not None and value is not None:
-        settings.set_in_file(call.resolved, key, value)
+        settings.set_in_file(call.resolved, key, value=value)
         fresh = settings.resolve({"home": str(call.resolved.home)})
         _print_one(call, fresh, key=key)
         if fresh.origins[key] != "file":

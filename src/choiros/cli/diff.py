@@ -52,7 +52,7 @@ async def _diff(call: Call) -> int:
     async with call.fresh_client() if after is None else call.client(write=False) as client:
         place = await call.place(client)
         wanted = None if path is None else place.directory(path) or None
-        found = await client.diff(before, after, wanted)
+        found = await client.diff(before, after, path=wanted)
     show_differences(call.screen, found)
     if not found:
         call.screen.note("Nothing differs.")

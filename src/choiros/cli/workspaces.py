@@ -49,7 +49,7 @@ def _plain(act: Literal["new", "use", "archive", "open"]) -> Run:
 
 async def _change(call: Call, act: Act, *, name: str, argument: str | None = None) -> int:
     async with call.client(write=True) as client:
-        answer = await client.change_workspace(act, name, argument)
+        answer = await client.change_workspace(act, name, argument=argument)
     return await call.settle(answer)
 
 
@@ -99,7 +99,7 @@ async def _rm(call: Call) -> int:
     plan = Plan[WorkspaceLine](
         preview=lambda client: _named(client, name),
         show=_show_removal,
-        act=lambda client: client.change_workspace("rm", name, None),
+        act=lambda client: client.change_workspace("rm", name, argument=None),
         question="Remove this workspace?",
     )
     return await carry_out(call, plan)

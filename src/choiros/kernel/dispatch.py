@@ -101,7 +101,7 @@ class Kernel:
             proposal = await self._proposed(command, context)
             ruling = self._with_approval(proposal, await self._gate.judge(proposal))
             async with self._turn:
-                outcome = await self._record(proposal, ruling, position)
+                outcome = await self._record(proposal, ruling, seen=position)
             if outcome is not None:
                 return await self._with_effects(outcome)
         raise Conflict(
@@ -156,7 +156,7 @@ class Kernel:
         granted = self._approvals.granted(approval) == proposal.digest()
         return Ruling("allow", ruling.verdicts) if granted else ruling
 
-    async def _record(self, proposal: Proposal, ruling: Ruling, seen: Point) -> Done | Asked | None:
+    async def _record(self, proposal: Proposal, ruling: Ruling, *, seen: Point) -> Done | Asked | None:
         """Append what the ruling demands; None when the state has moved under the proposal."""
         position = await self._projectors.catch_up()
         if position != seen and not await self._holds(proposal, ruling):
@@ -176,8 +176,8 @@ class Kernel:
             self._projectors.apply(events)
         except (Unavailable, Corrupt) as trouble:
             # The record holds, whatever becomes of the views: they follow it as soon as they can.
-            return _outcome(events, proposal, ruling, trouble)
-        return _outcome(events, proposal, ruling)
+            return _outcome(events, ruling, proposal=proposal, troubles=[trouble])
+        return _outcome(events, ruling, proposal=proposal)
 
     async def _holds(self, proposal: Proposal, ruling: Ruling) -> bool:
         """Return whether the same command would lead to the same facts and the same ruling now."""
@@ -200,13 +200,13 @@ class Kernel:
         )
         drafts = [self._draft(verdict, context, cause=context.cause)]
         if ruling.answer == "ask":
-            request = _request(proposal, ruling, digest)
+            request = _request(proposal, ruling, digest=digest)
             drafts.append(self._draft(request, context, cause=drafts[0].id))
         if ruling.answer == "allow":
-            drafts += self._fact_drafts(proposal.decision.facts, context, drafts[0].id)
+            drafts += self._fact_drafts(proposal.decision.facts, context, verdict=drafts[0].id)
         return drafts
 
-    def _fact_drafts(self, facts: Sequence[Fact], context: Context, verdict: str) -> list[Draft]:
+    def _fact_drafts(self, facts: Sequence[Fact], context: Context, *, verdict: str) -> list[Draft]:
         drafts: list[Draft] = []
         for fact in facts:
             cause = verdict if fact.because_of is None else drafts[fact.because_of].id
@@ -232,7 +232,7 @@ class Kernel:
         )
 
 
-def _request(proposal: Proposal, ruling: Ruling, digest: str) -> ApprovalRequested:
+def _request(proposal: Proposal, ruling: Ruling, *, digest: str) -> ApprovalRequested:
     facts = [msgspec.json.encode([type(one).__name__, one]) for one in proposal.decision.payloads]
     return ApprovalRequested(
         command=proposal.name,
@@ -245,7 +245,7 @@ def _request(proposal: Proposal, ruling: Ruling, digest: str) -> ApprovalRequest
 
 
 def _outcome(
-    events: Sequence[Event], proposal: Proposal, ruling: Ruling, *troubles: ChoirError
+    events: Sequence[Event], ruling: Ruling, *, proposal: Proposal, troubles: Sequence[ChoirError] = ()
 ) -> Done | Asked:
     if ruling.answer == "block":
         raise Rejected(
@@ -256,4 +256,4 @@ def _outcome(
         )
     if ruling.answer == "ask":
         return Asked(events[1].head.id, ruling.reasons())
-    return Done(tuple(events), troubles)
+    return Done(tuple(events), tuple(troubles))

@@ -21,7 +21,7 @@ BATCH_BYTES = 16 << 20
 class Journal:
     """Reads and appends the events of one person; everything it returns has been verified."""
 
-    def __init__(self, log: EventLog, registry: Registry, user: str) -> None:
+    def __init__(self, log: EventLog, registry: Registry, *, user: str) -> None:
         self._log = log
         self.registry = registry
         self.user = user
@@ -36,7 +36,7 @@ class Journal:
                 raise other_user(draft.user_id, self.user)
         records = await self._log.append(self.user, drafts, expect_seq=expect_seq)
         before = await self.point(records[0].seq - 1)
-        return open_batch(records, before, self.registry)
+        return open_batch(records, before, registry=self.registry)
 
     async def head(self) -> Point:
         """Return the place of the newest event."""
@@ -57,7 +57,7 @@ class Journal:
         events: list[Event] = []
         size_bytes = 0
         async for records in self._log.read(self.user, after.seq, limit=limit, batch=READ):
-            events += open_batch(records, after, self.registry)
+            events += open_batch(records, after, registry=self.registry)
             after = events[-1].point
             size_bytes += sum(len(record.payload or b"") for record in records)
             if len(events) >= BATCH or size_bytes >= BATCH_BYTES:
@@ -69,7 +69,7 @@ class Journal:
     async def follow(self, after: Point) -> AsyncIterator[list[Event]]:
         """Return every event behind a place, then wait for new ones, for ever."""
         async for records in self._log.follow(self.user, after.seq):
-            yield open_batch(records, after, self.registry)
+            yield open_batch(records, after, registry=self.registry)
             after = Point(records[-1].seq, records[-1].hash)
 
     async def fetch(self, seqs: Iterable[int]) -> list[Event]:
@@ -90,11 +90,11 @@ class Journal:
             if before is None and seq > 1:
                 raise broken(seq - 1, "it is missing")
             prev = before.hash if before else GENESIS
-            events.extend(open_batch([record], Point(seq - 1, prev), self.registry))
+            events.extend(open_batch([record], Point(seq - 1, prev), registry=self.registry))
         return events
 
 
-def open_batch(records: Sequence[Record], after: Point, registry: Registry) -> list[Event]:
+def open_batch(records: Sequence[Record], after: Point, *, registry: Registry) -> list[Event]:
     """Return the events that follow a place; raises Corrupt naming the first one that is not as it was stored."""
     events: list[Event] = []
     decode, prev = registry.decode, after.hash

@@ -8,6 +8,7 @@ from choiros.kernel.errors import Rejected
 
 PATH_BYTES_MAX = 4000
 NAME_BYTES_MAX = 255
+SHOWN_MAX = 200
 TEMPORARY = ".choir-tmp-"
 """Names that begin so are the merger's own and never content."""
 
@@ -27,17 +28,28 @@ def fold(path: str) -> str:
 def check_path(path: str) -> str:
     """Return the path when it is relative, plain and safe; raise Rejected (`path.*`) with the reason otherwise."""
     if not path:
-        raise _bad("path.empty", path, "is empty", "Name a file below the workspace, such as notes/today.md.")
+        raise _bad(
+            "path.empty",
+            path,
+            reason="is empty",
+            fix="Name a file below the workspace, such as notes/today.md.",
+        )
     try:
         encoded = path.encode()
     except UnicodeEncodeError as error:
-        raise _bad("path.not_utf8", path, "is not valid UTF-8", "Rename the file to a UTF-8 name.") from error
+        raise _bad(
+            "path.not_utf8", path, reason="is not valid UTF-8", fix="Rename the file to a UTF-8 name."
+        ) from error
     if "\x00" in path:
-        raise _bad("path.nul", path, "holds a NUL byte", "Leave the NUL byte out.")
+        raise _bad("path.nul", path, reason="holds a NUL byte", fix="Leave the NUL byte out.")
     if path.startswith("/"):
-        raise _bad("path.absolute", path, "is absolute", "Give the path relative to the workspace.")
+        raise _bad(
+            "path.absolute", path, reason="is absolute", fix="Give the path relative to the workspace."
+        )
     if len(encoded) > PATH_BYTES_MAX:
-        raise _bad("path.too_long", path, f"is longer than {PATH_BYTES_MAX} bytes", "Use a shorter path.")
+        raise _bad(
+            "path.too_long", path, reason=f"is longer than {PATH_BYTES_MAX} bytes", fix="Use a shorter path."
+        )
     for name in path.split("/"):
         _check_name(path, name)
     return path
@@ -65,16 +77,26 @@ def is_below(path: str, directory: str) -> bool:
 def _check_name(path: str, name: str) -> None:
     if name in {"", ".", ".."}:
         reason = "has an empty part" if not name else f"has the part '{name}'"
-        raise _bad("path.not_plain", path, reason, "Write the path without '.', '..', '//' or a final '/'.")
+        raise _bad(
+            "path.not_plain",
+            path,
+            reason=reason,
+            fix="Write the path without '.', '..', '//' or a final '/'.",
+        )
     if len(name.encode()) > NAME_BYTES_MAX:
         raise _bad(
-            "path.too_long", path, f"has a name longer than {NAME_BYTES_MAX} bytes", "Use a shorter name."
+            "path.too_long",
+            path,
+            reason=f"has a name longer than {NAME_BYTES_MAX} bytes",
+            fix="Use a shorter name.",
         )
     if name.startswith(TEMPORARY):
-        raise _bad("path.reserved", path, f"uses the reserved prefix {TEMPORARY}", "Choose another name.")
+        raise _bad(
+            "path.reserved", path, reason=f"uses the reserved prefix {TEMPORARY}", fix="Choose another name."
+        )
 
 
-def _bad(code: str, path: str, reason: str, fix: str) -> Rejected:
+def _bad(code: str, path: str, *, reason: str, fix: str) -> Rejected:
     shown = path.encode("utf-8", "backslashreplace").decode().replace("\x00", "\\0")
-    shown = shown if len(shown) <= 200 else shown[:200] + "..."
+    shown = shown if len(shown) <= SHOWN_MAX else shown[:SHOWN_MAX] + "..."
     return Rejected(code, f"The path '{shown}' {reason}.", fix=fix, path=shown)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from choiros.kernel.errors import Corrupt, Rejected
 from choiros.kernel.event import GENESIS, Event, Point
 from choiros.kernel.journal import Journal
-from choiros.kernel.tables import Tables
+from choiros.kernel.tables import Tables, Value
 
 POSITIONS = """
 CREATE TABLE IF NOT EXISTS projections(
@@ -52,7 +52,7 @@ class Stale(Exception):  # noqa: N818 - it is not an error: the view is older th
 class ProjectorRunner:
     """Runs all projectors of one person over the log."""
 
-    def __init__(self, journal: Journal, tables: Tables, projectors: Sequence[Projector]) -> None:
+    def __init__(self, journal: Journal, tables: Tables, *, projectors: Sequence[Projector]) -> None:
         self._journal = journal
         self._tables = tables
         self._projectors = tuple(projectors)
@@ -64,9 +64,7 @@ class ProjectorRunner:
         """
         with self._tables.transaction():
             self._tables.script(POSITIONS)
-            known = {
-                name: version for name, version in self._tables.query("SELECT name, version FROM projections")
-            }
+            known = self._of_each("version")
             for projector in self._projectors:
                 version = known.get(projector.name)
                 if version is None:
@@ -74,9 +72,13 @@ class ProjectorRunner:
                     row = (projector.name, projector.version, 0, GENESIS)
                     self._tables.run("INSERT INTO projections VALUES (?, ?, ?, ?)", [row])
                 elif isinstance(version, int) and version > projector.version:
-                    raise newer(projector.name, version, projector.version)
+                    raise newer(projector.name, version, known=projector.version)
                 elif version != projector.version:
                     raise Stale(projector.name)
+
+    def _of_each(self, column: Literal["version", "seq"]) -> dict[Value, Value]:
+        """Return a number that is kept for each view, by its name."""
+        return {row[0]: row[1] for row in self._tables.query(f"SELECT name, {column} FROM projections")}  # noqa: S608 - a constant
 
     def position(self) -> Point:
         """Return the place up to which every view has seen the log."""
@@ -100,7 +102,7 @@ class ProjectorRunner:
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events that follow the position, at once or not at all."""
         with self._tables.transaction():
-            positions = {name: seq for name, seq in self._tables.query("SELECT name, seq FROM projections")}
+            positions = self._of_each("seq")
             for projector in self._projectors:
                 seen = positions[projector.name]
                 assert isinstance(seen, int)
@@ -127,7 +129,7 @@ def seen_by_all(tables: Tables) -> Point:
     return Point(seq, digest)
 
 
-def newer(name: str, found: int, known: int) -> Rejected:
+def newer(name: str, found: int, *, known: int) -> Rejected:
     """Return the error for a view that a newer program wrote."""
     return Rejected(
         "state.newer",

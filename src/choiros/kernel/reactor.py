@@ -38,7 +38,7 @@ class Reactor(Protocol):
 class ReactorRunner:
     """Leads every reactor of one person along the log."""
 
-    def __init__(self, journal: Journal, tables: Tables, reactors: Sequence[Reactor]) -> None:
+    def __init__(self, journal: Journal, tables: Tables, *, reactors: Sequence[Reactor]) -> None:
         self._journal = journal
         self._tables = tables
         self._reactors = tuple(reactors)

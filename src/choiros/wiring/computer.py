@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 class Computer:
     """Everything that belongs to one person, ready for use."""
 
-    def __init__(self, parts: Parts, settings: Settings, tables: Tables) -> None:
+    def __init__(self, parts: Parts, settings: Settings, *, tables: Tables) -> None:
         self.parts = parts
         self.settings = settings
         self.tables = tables
         self.holds_lock = False
         self.left_out = Ignore("", checkpoint=True).matches
-        self.journal = Journal(parts.log, registry(), settings.user)
+        self.journal = Journal(parts.log, registry(), user=settings.user)
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
         self.audit = AuditView(tables)
@@ -71,7 +71,7 @@ class Computer:
         self.checkpoints = CheckpointsView(tables)
         self.undo_view = UndoView(tables)
         self.folders = Folders(self.workspaces, parts.folder)
-        self.files_loader = FilesLoader(self.files, parts.blobs, self.workspaces)
+        self.files_loader = FilesLoader(self.files, parts.blobs, workspaces=self.workspaces)
         capturer = Capturer(
             view=self.files,
             shown=self.shown,
@@ -84,10 +84,12 @@ class Computer:
             self.folders, capturer, view=self.files, shown=self.shown, blobs=parts.blobs, clock=parts.clock
         )
         reversers = [FilesReverser(self.files, parts.blobs), WorkspacesReverser(self.workspaces)]
-        self.planner = Planner(self.undo_view, self.journal, reversers)
-        self.projectors = ProjectorRunner(self.journal, tables, projectors(self.journal.registry))
+        self.planner = Planner(self.undo_view, self.journal, reversers=reversers)
+        self.projectors = ProjectorRunner(self.journal, tables, projectors=projectors(self.journal.registry))
         self.automatic = self._automatic_checkpoints()
-        self.reactors = ReactorRunner(self.journal, tables, [self.merger, self._committer(), self.automatic])
+        self.reactors = ReactorRunner(
+            self.journal, tables, reactors=[self.merger, self._committer(), self.automatic]
+        )
         self.kernel = Kernel(
             self.journal,
             blobs=parts.blobs,
@@ -102,7 +104,7 @@ class Computer:
 
     def _commands(self) -> Commands:
         points = CheckpointsLoader(
-            self.checkpoints, self.repository, self.parts.blobs, self.workspaces.check_open
+            self.checkpoints, self.repository, blobs=self.parts.blobs, check_open=self.workspaces.check_open
         )
         return [
             *file_commands(self.files_loader),
@@ -117,7 +119,7 @@ class Computer:
         return Committer(
             self.files,
             self.repository,
-            self.parts.blobs,
+            blobs=self.parts.blobs,
             leave_out=self.left_out,
             handle=self._reported,
         )
@@ -127,7 +129,7 @@ class Computer:
         return AutomaticCheckpoints(
             self.checkpoints,
             self.audit,
-            self.parts.clock,
+            clock=self.parts.clock,
             handle=self._reported,
             events_max=wanted.events_max,
             minutes_max=wanted.minutes_max,

@@ -54,13 +54,13 @@ def disk_parts(resolved: Resolved) -> Parts:
             data / "git" / f"{workspace}.git", worker, work_folder=place(workspace, folder)
         )
 
-    def watcher_of(workspace: str, folder: str | None, skip: Skip) -> Watcher:
+    def watcher_of(workspace: str, folder: str | None, skip: Skip) -> Watcher:  # noqa: PLR0917 - called by position
         from choiros.engines.watch.inotify import InotifyWatcher  # noqa: PLC0415
 
         return InotifyWatcher(place(workspace, folder), skip)
 
     return Parts(
-        log=SqliteLog(lambda _: data / "log.db", worker, clock),
+        log=SqliteLog(lambda _: data / "log.db", worker, clock=clock),
         blobs=DiskBlobs(data / "blobs", worker, size_bytes_max=settings.files.size_bytes_max),
         cabinet=SqliteCabinet(data),
         clock=clock,

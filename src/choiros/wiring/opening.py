@@ -41,7 +41,7 @@ async def _opened(
 ) -> Computer:
     try:
         tables = parts.cabinet.open()
-        computer = Computer(parts, settings, tables)
+        computer = Computer(parts, settings, tables=tables)
         if fresh:
             await computer.start()
     except (Corrupt, Stale) as trouble:
@@ -49,7 +49,7 @@ async def _opened(
             raise
         notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
         await rebuild(parts, settings)
-        computer = Computer(parts, settings, parts.cabinet.open())
+        computer = Computer(parts, settings, tables=parts.cabinet.open())
         await computer.start()
     return computer
 

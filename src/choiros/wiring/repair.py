@@ -32,17 +32,17 @@ async def rebuild(parts: Parts, settings: Settings, *, full: bool = False) -> Re
 
     `full` reads the log from its beginning instead of from the newest snapshot that the log vouches for.
     """
-    journal = Journal(parts.log, registry(), settings.user)
+    journal = Journal(parts.log, registry(), user=settings.user)
     snapshot = None if full else await _trusted_snapshot(parts.cabinet, journal)
     tables = _beside(parts.cabinet, snapshot)
     try:
-        runner = ProjectorRunner(journal, tables, projectors(journal.registry))
+        runner = ProjectorRunner(journal, tables, projectors=projectors(journal.registry))
         runner.prepare()
         position = await runner.catch_up()
         digests = runner.digests()
     finally:
         tables.close()
-    before = _digests_now(parts.cabinet, journal, position.seq)
+    before = _digests_now(parts.cabinet, journal, seq=position.seq)
     parts.cabinet.switch()
     differed = tuple(name for name, digest in digests.items() if before.get(name, digest) != digest)
     return Rebuilt(position.seq, snapshot.seq if snapshot else 0, digests, differed)
@@ -67,14 +67,14 @@ async def _trusted_snapshot(cabinet: Cabinet, journal: Journal) -> Snapshot | No
     return None
 
 
-def _digests_now(cabinet: Cabinet, journal: Journal, seq: int) -> dict[str, str]:
+def _digests_now(cabinet: Cabinet, journal: Journal, *, seq: int) -> dict[str, str]:
     """Return the state hashes of the current tables when they can be read and are just as new."""
     try:
         tables = cabinet.open()
     except (Corrupt, Rejected):
         return {}
     try:
-        runner = ProjectorRunner(journal, tables, projectors(journal.registry))
+        runner = ProjectorRunner(journal, tables, projectors=projectors(journal.registry))
         runner.prepare()
         return runner.digests() if runner.position().seq == seq else {}
     except (Stale, Rejected):

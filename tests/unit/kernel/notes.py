@@ -127,12 +127,12 @@ class Room:
         self.blobs = MemoryBlobs(size_bytes_max=1 << 20)
         self.clock = FakeClock()
         self.ids = CountingIds()
-        self.journal = Journal(self.log, REGISTRY, "me")
+        self.journal = Journal(self.log, REGISTRY, user="me")
         self.approvals = ApprovalsView(self.tables)
         self.projectors = ProjectorRunner(
-            self.journal, self.tables, [NotesProjector(), ApprovalsProjector(), *projectors]
+            self.journal, self.tables, projectors=[NotesProjector(), ApprovalsProjector(), *projectors]
         )
-        self.reactors = ReactorRunner(self.journal, self.tables, reactors)
+        self.reactors = ReactorRunner(self.journal, self.tables, reactors=reactors)
         self.projectors.prepare()
         self.reactors.prepare(0)
         self.kernel = Kernel(

@@ -38,7 +38,7 @@ class Harmed(Wrapped):
 
 async def filled(count: int = 6) -> tuple[MemoryLog, Journal]:
     log = MemoryLog()
-    journal = Journal(log, REGISTRY, "me")
+    journal = Journal(log, REGISTRY, user="me")
     await journal.append([draft(number) for number in range(1, count + 1)])
     return log, journal
 
@@ -181,7 +181,7 @@ HARMS = [edited, deleted, renumbered, rehashed, inserted, swapped]
 def test_a_changed_history_is_refused_and_the_place_named(harm: Harm) -> None:
     async def story() -> None:
         log, _ = await filled()
-        journal = Journal(Harmed(log, harm), REGISTRY, "me")
+        journal = Journal(Harmed(log, harm), REGISTRY, user="me")
         with pytest.raises(Corrupt) as caught:
             await listed(journal)
         assert (caught.value.code, caught.value.fields["seq"]) == ("log.broken", 3)
@@ -196,7 +196,7 @@ def test_a_changed_history_is_refused_and_the_place_named(harm: Harm) -> None:
 def test_a_place_that_is_gone_is_named() -> None:
     async def story() -> None:
         log, _ = await filled()
-        journal = Journal(Harmed(log, deleted), REGISTRY, "me")
+        journal = Journal(Harmed(log, deleted), REGISTRY, user="me")
         with pytest.raises(Corrupt, match="event 3: it is missing"):
             await journal.point(3)
         with pytest.raises(Corrupt, match="event 3: it is missing"):
@@ -212,7 +212,7 @@ def test_an_erased_payload_reads_as_nothing_and_all_others_as_before() -> None:
         def erased(records: list[Record]) -> list[Record]:
             return [record._replace(payload=None) if record.seq == 2 else record for record in records]
 
-        journal = Journal(Harmed(log, erased), REGISTRY, "me")
+        journal = Journal(Harmed(log, erased), REGISTRY, user="me")
         assert [event.payload for event in await listed(journal)] == [
             NoteAdded("note 1"),
             None,
@@ -229,7 +229,7 @@ class Starred(NoteAdded, frozen=True, kw_only=True):
 def test_an_intact_event_that_does_not_fit_its_type_says_that_another_program_wrote_it() -> None:
     async def story() -> None:
         log, _ = await filled(1)
-        journal = Journal(log, Registry([EventType("note", Starred)]), "me")
+        journal = Journal(log, Registry([EventType("note", Starred)]), user="me")
         with pytest.raises(Corrupt, match="stars") as caught:
             await listed(journal)
         assert (caught.value.code, caught.value.fields["seq"]) == ("log.unreadable", 1)

@@ -47,13 +47,13 @@ class Cutting(SqliteTables):
 
 
 async def logged(count: int) -> Journal:
-    journal = Journal(MemoryLog(), REGISTRY, "me")
+    journal = Journal(MemoryLog(), REGISTRY, user="me")
     await journal.append([draft(number) for number in range(1, count + 1)])
     return journal
 
 
 def runner(journal: Journal, *views: Projector, tables: SqliteTables | None = None) -> ProjectorRunner:
-    made = ProjectorRunner(journal, tables or SqliteTables(), [NotesProjector(), *views])
+    made = ProjectorRunner(journal, tables or SqliteTables(), projectors=[NotesProjector(), *views])
     made.prepare()
     return made
 
@@ -180,7 +180,7 @@ def test_making_the_tables_happens_as_a_whole_or_not_at_all() -> None:
         tables = SqliteTables()
         journal = await logged(1)
         with pytest.raises(Corrupt):
-            ProjectorRunner(journal, tables, [NotesProjector(), Broken()]).prepare()
+            ProjectorRunner(journal, tables, projectors=[NotesProjector(), Broken()]).prepare()
         assert tables.query("SELECT name FROM sqlite_schema") == []
         runner(journal, Lengths(), tables=tables)
 
@@ -266,9 +266,9 @@ async def behind(count: int, seen: int) -> tuple[ProjectorRunner, SqliteTables]:
     """Return views that have seen `seen` events, over a log of `count` others."""
     tables = SqliteTables()
     await runner(await logged(seen), tables=tables).catch_up()
-    journal = Journal(MemoryLog(), REGISTRY, "me")
+    journal = Journal(MemoryLog(), REGISTRY, user="me")
     await journal.append([draft(number, "another history") for number in range(1, count + 1)])
-    return ProjectorRunner(journal, tables, [NotesProjector()]), tables
+    return ProjectorRunner(journal, tables, projectors=[NotesProjector()]), tables
 
 
 @pytest.mark.parametrize(("count", "code"), [(1, "log.shorter"), (3, "log.shorter"), (5, "log.broken")])
@@ -302,10 +302,10 @@ def test_a_history_with_another_beginning_but_the_same_length_is_found() -> None
     async def story() -> None:
         tables = SqliteTables()
         await runner(await logged(1), tables=tables).catch_up()
-        journal = Journal(MemoryLog(), REGISTRY, "me")
+        journal = Journal(MemoryLog(), REGISTRY, user="me")
         await journal.append([draft(7)])
         with pytest.raises(Corrupt) as caught:
-            await ProjectorRunner(journal, tables, [NotesProjector()]).catch_up()
+            await ProjectorRunner(journal, tables, projectors=[NotesProjector()]).catch_up()
         assert caught.value.code == "log.shorter"
 
     asyncio.run(story())

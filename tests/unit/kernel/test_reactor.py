@@ -181,7 +181,7 @@ def test_a_reactor_that_is_new_begins_where_it_is_put() -> None:
         room = Room(tables=tables)
         await room.add("a")
         late = Recorder("late")
-        runner = ReactorRunner(room.journal, tables, [late])
+        runner = ReactorRunner(room.journal, tables, reactors=[late])
         runner.prepare(room.projectors.position().seq)
         await runner.catch_up()
         assert late.seen == []

@@ -26,7 +26,7 @@ async def connect(resolved: Resolved, *, workspace: str | None, write: bool) -> 
     """
     computer = await open_computer(disk_parts(resolved), resolved.settings, write=write, notice=tell)
     try:
-        return DirectClient(computer, resolved, _chosen(computer, workspace))
+        return DirectClient(computer, resolved, workspace=_chosen(computer, workspace))
     except BaseException:
         await computer.close()
         raise

@@ -123,18 +123,18 @@ class Answers:
     async def _diff_of(self, payload: object) -> str:
         match payload:
             case FileWritten(_, path, entry, before):
-                return (await self.difference(path, before, entry)).text
+                return (await self.difference(path, before, after=entry)).text
             case FileDeleted(_, path, before):
-                return (await self.difference(path, before, None)).text
+                return (await self.difference(path, before, after=None)).text
             case _:
                 return ""
 
     async def differences(self, before: Entries, after: Entries) -> list[Difference]:
         """Return how two states differ, path by path."""
         changed = sorted(path for path in {**before, **after} if before.get(path) != after.get(path))
-        return [await self.difference(path, before.get(path), after.get(path)) for path in changed]
+        return [await self.difference(path, before.get(path), after=after.get(path)) for path in changed]
 
-    async def difference(self, path: str, before: Entry | None, after: Entry | None) -> Difference:
+    async def difference(self, path: str, before: Entry | None, *, after: Entry | None) -> Difference:
         """Return how a path differs between two states."""
         old, new = await self._text_of(before), await self._text_of(after)
         if before is not None and after is not None and before.kind == after.kind:

@@ -37,7 +37,7 @@ def tell(text: str) -> None:
 class Opened:
     """A computer that is open, the workspace that is meant, and what every kind of verb needs."""
 
-    def __init__(self, computer: Computer, resolved: Resolved, workspace: Workspace) -> None:
+    def __init__(self, computer: Computer, resolved: Resolved, *, workspace: Workspace) -> None:
         self._computer = computer
         self._resolved = resolved
         self._workspace = workspace

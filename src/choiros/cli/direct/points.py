@@ -37,7 +37,7 @@ class Points(Reads):
 
     async def git_state(self) -> GitState:
         """Return what has changed since the newest checkpoint."""
-        changes = await self.diff(None, None, None)
+        changes = await self.diff(None, None, path=None)
         last = self._computer.checkpoints.last(self._id)
         head = await self._computer.repository(self._id).head()
         line = _checkpoint(last) if last else None
@@ -66,7 +66,7 @@ class Points(Reads):
         found = self._computer.checkpoints.get(int(commit)) if commit.isdecimal() else None
         now = self._computer.files.below(self._id)
         if found is not None and found.workspace == self._id:
-            wanted: dict[str, Entry] = self._computer.files.below_at(self._id, "", found.seq)
+            wanted: dict[str, Entry] = self._computer.files.below_at(self._id, "", seq=found.seq)
             gone = [path for path in now if path not in wanted]
             name = found.commit or str(found.seq)
         else:

@@ -65,15 +65,15 @@ class Reads(Opened):
         """Return what stands below a directory now, or right after an event."""
         if at is not None:
             await self._check_seq(at)
-            entries = self._computer.files.below_at(self._id, directory, at)
+            entries = self._computer.files.below_at(self._id, directory, seq=at)
             return FileList(
-                self._workspace.name, at, [_file(path, one, at) for path, one in entries.items()], {}
+                self._workspace.name, at, [_file(path, one, seq=at) for path, one in entries.items()], {}
             )
         captured = await self._capture()
         seqs = self._computer.files.seqs(self._id, directory)
         entries = self._computer.files.below(self._id, directory)
         head = await self._computer.journal.head()
-        found = [_file(path, entry, seqs[path]) for path, entry in entries.items()]
+        found = [_file(path, entry, seq=seqs[path]) for path, entry in entries.items()]
         return FileList(self._workspace.name, head.seq, found, captured)
 
     async def cat(self, path: str, at: int | None) -> AsyncIterator[bytes]:
@@ -83,7 +83,7 @@ class Reads(Opened):
             entry = self._computer.files.entry(self._id, path)
         else:
             await self._check_seq(at)
-            version = self._computer.files.at(self._id, path, at)
+            version = self._computer.files.at(self._id, path, seq=at)
             entry = version.entry if version else None
         if entry is None:
             raise not_found(path)
@@ -95,7 +95,7 @@ class Reads(Opened):
             async for chunk in self._computer.parts.blobs.read(entry.content):
                 yield chunk
 
-    async def diff(self, before: int | None, after: int | None, path: str | None) -> list[Difference]:
+    async def diff(self, before: int | None, after: int | None, *, path: str | None) -> list[Difference]:
         """Return what differs between two events."""
         computer = self._computer
         for seq in (before, after):
@@ -107,15 +107,15 @@ class Reads(Opened):
         start = before if before is not None else last.seq if last else 0
         end = after if after is not None else (await computer.journal.head()).seq
         low, high = min(start, end), max(start, end)
-        paths = [one for one in computer.files.paths_changed(self._id, low, high) if _within(one, path)]
+        paths = [one for one in computer.files.paths_changed(self._id, low, until=high) if _within(one, path)]
         return await self._answers.differences(self._at(paths, start), self._at(paths, end))
 
     def _at(self, paths: Sequence[str], seq: int) -> dict[str, Entry | None]:
-        versions = {path: self._computer.files.at(self._id, path, seq) for path in paths}
+        versions = {path: self._computer.files.at(self._id, path, seq=seq) for path in paths}
         return {path: version.entry if version else None for path, version in versions.items()}
 
 
-def _file(path: str, entry: Entry, seq: int) -> FileLine:
+def _file(path: str, entry: Entry, *, seq: int) -> FileLine:
     return FileLine(path, entry.kind, entry.mode, entry.size, entry.content, entry.target, seq)
 
 

@@ -65,6 +65,7 @@ class Upkeep(Opened):
         self,
         act: Literal["new", "add", "use", "rename", "archive", "open", "rm"],
         name: str,
+        *,
         argument: str | None,
     ) -> Changed | Asked:
         """Arrange workspaces."""
@@ -74,7 +75,7 @@ class Upkeep(Opened):
                 await self._computer.merger.capture(found.id)
         if act == "add":
             argument = _own_folder(argument or "", self._resolved.home)
-        changed = await self._handle(_workspace_command(act, name, argument))
+        changed = await self._handle(_workspace_command(act, name, argument=argument))
         if act in {"add", "open"}:
             found = self._computer.workspaces.named(name)
             if found is not None:
@@ -90,7 +91,7 @@ class Upkeep(Opened):
         return [approval_line(one, events[one.request]) for one in pending]
 
     async def decide(
-        self, request: str, digest: str, answer: Literal["allow", "deny"], note: str
+        self, request: str, digest: str, *, answer: Literal["allow", "deny"], note: str
     ) -> Changed | Asked:
         """Answer a request; when it is allowed, what it asked for is carried out now."""
         decided = await self._handle(DecideApproval(request, digest, answer, note))
@@ -216,7 +217,7 @@ def _own_folder(folder: str, home: Path) -> str:
     return str(place)
 
 
-def _workspace_command(act: str, name: str, argument: str | None) -> WorkspaceCommand:
+def _workspace_command(act: str, name: str, *, argument: str | None) -> WorkspaceCommand:
     match act:
         case "new":
             return CreateWorkspace(name)

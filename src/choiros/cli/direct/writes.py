@@ -42,7 +42,7 @@ class Writes(Opened):
             change = Change(path, entry)
         else:
             await self._check_seq(base)
-            version = self._computer.files.at(self._id, path, base)
+            version = self._computer.files.at(self._id, path, seq=base)
             change = Change(path, entry, version.entry if version else None)
         return await self._handle(ChangeFiles(self._id, (change,)), run=run)
 
@@ -55,7 +55,7 @@ class Writes(Opened):
         entry = current or Entry("dir", 0o755)
         return await self._handle(ChangeFiles(self._id, (Change(path, entry),)), run=run)
 
-    async def make_link(self, path: str, target: str, run: str | None) -> Changed | Asked:
+    async def make_link(self, path: str, target: str, *, run: str | None) -> Changed | Asked:
         """Make a symbolic link."""
         await self._capture([path])
         return await self._handle(
@@ -63,13 +63,13 @@ class Writes(Opened):
         )
 
     async def edit(
-        self, path: str, old: str, new: str, *, everywhere: bool, run: str | None
+        self, path: str, old: str, *, new: str, everywhere: bool, run: str | None
     ) -> Changed | Asked:
         """Replace text in a file."""
         await self._capture([path])
         return await self._handle(EditFile(self._id, path, old, new, everywhere), run=run)
 
-    async def move(self, path: str, to: str, run: str | None) -> Changed | Asked:
+    async def move(self, path: str, to: str, *, run: str | None) -> Changed | Asked:
         """Give a file or directory another path."""
         await self._capture([path, to])
         target = self._computer.files.entry(self._id, to)
@@ -106,7 +106,7 @@ class Writes(Opened):
             gone.update({one: Change(one, None) for one in [*below, path]})
         return tuple(gone.values())
 
-    async def set_mode(self, path: str, mode: int, run: str | None) -> Changed | Asked:
+    async def set_mode(self, path: str, mode: int, *, run: str | None) -> Changed | Asked:
         """Set the permission bits of a file or directory."""
         await self._capture([path])
         entry = self._computer.files.entry(self._id, check_path(path))

@@ -27,8 +27,7 @@ class FileLock:
         descriptor = self._open()
         try:
             while not _try(descriptor):
-                if self._clock.monotonic_ns() >= deadline:
-                    raise self._held(descriptor)
+                self._check_time(descriptor, deadline)
                 await self._clock.sleep(_PAUSE_S)
         except BaseException:
             os.close(descriptor)
@@ -56,9 +55,12 @@ class FileLock:
                 file=self._path.name,
             ) from error
 
-    def _held(self, descriptor: int) -> Unavailable:
+    def _check_time(self, descriptor: int, deadline: int) -> None:
+        """Raise Unavailable (`lock.held`), naming the holder, when there is no time left to wait."""
+        if self._clock.monotonic_ns() < deadline:
+            return
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
-        return Unavailable(
+        raise Unavailable(
             "lock.held",
             f"Another ChoirOS (process {holder or 'unknown'}) is changing this data at the moment.",
             fix="Wait for it to finish, or stop it, then try again. Nothing was changed.",

@@ -175,7 +175,7 @@ class SqliteLog:
     """
 
     def __init__(
-        self, path_of: Callable[[str], Path], worker: Worker, clock: Clock, *, read_only: bool = False
+        self, path_of: Callable[[str], Path], worker: Worker, *, clock: Clock, read_only: bool = False
     ) -> None:
         self._path_of = path_of
         self._worker = worker
@@ -304,7 +304,7 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
             db.pragma("page_size", PAGE)
             db.pragma("journal_mode", "WAL")
             db.pragma("synchronous", "FULL")
-            _migrate(db, path, version)
+            _migrate(db, path, version=version)
     except BaseException:
         db.close()
         raise
@@ -344,7 +344,7 @@ def _checked_format(db: apsw.Connection, path: Path, *, read_only: bool) -> int:
     return version
 
 
-def _migrate(db: apsw.Connection, path: Path, version: int) -> None:
+def _migrate(db: apsw.Connection, path: Path, *, version: int) -> None:
     """Carry out the missing steps in one transaction, after a copy of the file as it was."""
     if version == len(MIGRATIONS):
         return

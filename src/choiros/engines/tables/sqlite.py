@@ -25,6 +25,7 @@ CHECKPOINT_PAGES = 8000
 _PAGE = 4096
 _CHUNK = 1 << 20
 _ROWS = 500
+_DIGEST_LENGTH = 64
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -194,6 +195,7 @@ class SqliteCabinet:
 
     def beside(self, snapshot: Snapshot | None) -> SqliteTables:
         """Open new tables beside the current ones, empty or copied from a snapshot."""
+        self._next.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _remove(self._next)
         if snapshot is not None:
             self._copy(snapshot)
@@ -250,7 +252,7 @@ class SqliteCabinet:
         found: list[Snapshot] = []
         for path in self._snapshots.glob("*.sqlite"):
             seq, _, digest = path.stem.partition("-")
-            if seq.isdigit() and len(digest) == 64:
+            if seq.isdigit() and len(digest) == _DIGEST_LENGTH:
                 found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 

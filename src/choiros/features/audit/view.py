@@ -119,7 +119,7 @@ class AuditView:
         )
         return [cast("int", found) for (found,) in rows]
 
-    def changes(self, workspace: str, after: int, limit: int) -> tuple[int, int]:
+    def changes(self, workspace: str, after: int, *, limit: int) -> tuple[int, int]:
         """Return how many changes of files came behind an event, at most `limit`, and the time of the first."""
         rows = self._tables.query(
             "SELECT count(*), min(timestamp) FROM (SELECT timestamp FROM events WHERE workspace = ? AND seq > ? AND "

@@ -31,6 +31,7 @@ OVERLAP_BYTES = 64 * 1024
 BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 MESSAGE_MAX = 2000
+FINDINGS_SHOWN = 5
 
 
 class WorkspaceFiles(Protocol):
@@ -40,7 +41,7 @@ class WorkspaceFiles(Protocol):
         """Return everything that stands in a workspace."""
         ...
 
-    def below_at(self, workspace: str, directory: str, seq: int) -> dict[str, Entry]:
+    def below_at(self, workspace: str, directory: str, *, seq: int) -> dict[str, Entry]:
         """Return everything that stood in a workspace right after an event."""
         ...
 
@@ -64,6 +65,7 @@ class CheckpointsLoader:
         self,
         view: CheckpointsView,
         repositories: Repositories,
+        *,
         blobs: BlobStore,
         check_open: Callable[[str], None],
     ) -> None:
@@ -167,8 +169,9 @@ def decide_push(command: PushCheckpoint, state: PushState) -> Decision:
             "checkpoint.none", "There is no commit yet.", fix="Make a checkpoint first: 'choir checkpoint'."
         )
     if state.findings:
-        shown = "; ".join(state.findings[:5])
-        more = f"; and {len(state.findings) - 5} more" if len(state.findings) > 5 else ""
+        rest = len(state.findings) - FINDINGS_SHOWN
+        shown = "; ".join(state.findings[:FINDINGS_SHOWN])
+        more = f"; and {rest} more" if rest > 0 else ""
         raise Rejected(
             "checkpoint.push_refused",
             f"The push is refused: {shown}{more}.",

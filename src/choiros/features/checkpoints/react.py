@@ -38,8 +38,8 @@ class Committer:
         self,
         files: WorkspaceFiles,
         repositories: Repositories,
-        blobs: BlobStore,
         *,
+        blobs: BlobStore,
         leave_out: LeaveOut,
         handle: Handle,
     ) -> None:
@@ -61,7 +61,7 @@ class Committer:
                     pass
 
     async def _commit(self, event: Event, made: CheckpointMade) -> ReportCommit:
-        standing = self._files.below_at(made.workspace, "", event.seq)
+        standing = self._files.below_at(made.workspace, "", seq=event.seq)
         kept = kept_in_commits(standing, self._leave_out)
         left_out = sum(entry.kind != "dir" for entry in standing.values()) - len(kept)
         repository = self._repositories(made.workspace)
@@ -101,7 +101,7 @@ async def _made_before(repository: Repository, seq: int) -> Commit | None:
 class Changes(Protocol):
     """What this room must know about the log."""
 
-    def changes(self, workspace: str, after: int, limit: int) -> tuple[int, int]:
+    def changes(self, workspace: str, after: int, *, limit: int) -> tuple[int, int]:
         """Return how many changes of files came behind an event, at most `limit`, and the time of the first."""
         ...
 
@@ -115,8 +115,8 @@ class AutomaticCheckpoints:
         self,
         view: CheckpointsView,
         changes: Changes,
-        clock: Clock,
         *,
+        clock: Clock,
         handle: Handle,
         events_max: int,
         minutes_max: int,
@@ -137,7 +137,7 @@ class AutomaticCheckpoints:
     async def tick(self, workspace: str) -> None:
         """Make the checkpoint of a workspace if it is due by now; to be called now and then."""
         last = self._view.last(workspace)
-        count, first = self._changes.changes(workspace, last.seq if last else 0, self._events_max)
+        count, first = self._changes.changes(workspace, last.seq if last else 0, limit=self._events_max)
         old = count > 0 and self._clock.now_ms() - first >= self._minutes_max * 60_000
         if count >= self._events_max or old:
             message = f"Automatic, after {count} changes" if count > 1 else "Automatic, after one change"

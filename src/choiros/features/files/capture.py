@@ -72,16 +72,16 @@ class Capturer:
 
         What is adopted is nobody's change, so no undo will ever take it away.
         """
-        await self._compare(workspace, tree, await tree.look([IGNORE_FILE]))
-        looks, unkept = await self._scan(workspace, tree, None)
+        await self._compare(workspace, tree, looks=await tree.look([IGNORE_FILE]))
+        looks, unkept = await self._scan(workspace, tree, within=None)
         gone = dict.fromkeys(path for path in self._shown.all(workspace) if _was_reached(path, unkept))
-        found = await self._compare(workspace, tree, {**gone, **looks}, adopt=adopt)
+        found = await self._compare(workspace, tree, looks={**gone, **looks}, adopt=adopt)
         problem = self._loader.ignore_problem(workspace)
         problems = {} if problem is None else {IGNORE_FILE: problem}
         return Found(found.events, found.paths, {**unkept, **found.unkept, **problems})
 
     async def named(
-        self, workspace: str, tree: Tree, paths: Iterable[str], *, anew: frozenset[str] = frozenset()
+        self, workspace: str, tree: Tree, *, paths: Iterable[str], anew: frozenset[str] = frozenset()
     ) -> Found:
         """Record what was done at these paths, to the directories above them, and below those that are directories.
 
@@ -93,13 +93,13 @@ class Capturer:
         directories = [path for path in named if (look := looks[path]) is not None and look.kind == "dir"]
         below: dict[str, str] = {}
         if directories:
-            inside, below = await self._scan(workspace, tree, directories)
+            inside, below = await self._scan(workspace, tree, within=directories)
             looks |= inside
         replaced = [path for path in around if (look := looks[path]) is not None and look.kind != "dir"]
         for path in [*named, *replaced]:
             known = [one for one in self._view.below(workspace, path) if _was_reached(one, below)]
             looks = {**dict.fromkeys(known), **looks}
-        found = await self._compare(workspace, tree, await self._kept(workspace, looks), anew=anew)
+        found = await self._compare(workspace, tree, looks=await self._kept(workspace, looks), anew=anew)
         return Found(found.events, found.paths, {**below, **found.unkept})
 
     async def _kept(self, workspace: str, looks: Looks) -> Looks:
@@ -113,7 +113,7 @@ class Capturer:
         }
 
     async def _scan(
-        self, workspace: str, tree: Tree, within: Sequence[str] | None
+        self, workspace: str, tree: Tree, *, within: Sequence[str] | None
     ) -> tuple[dict[str, Stat], dict[str, str]]:
         """Look at the whole folder, or only at what lies below some directories."""
         ignore = await self._loader.ignore(workspace)
@@ -140,8 +140,8 @@ class Capturer:
         self,
         workspace: str,
         tree: Tree,
-        looks: Looks,
         *,
+        looks: Looks,
         anew: frozenset[str] = frozenset(),
         adopt: bool = False,
     ) -> Found:
@@ -163,12 +163,12 @@ class Capturer:
             seen[path] = found
             entry = found.entry if found else None
             if entry != current[path] and (found or last):
-                source = "system" if adopt or _stayed(last, entry, current[path]) else "user"
+                source = "system" if adopt or _stayed(last, entry, current=current[path]) else "user"
                 base = _base(last, current[path], raced=path in anew)
                 changes[source].append(Change(path, entry, base))
         events: list[Event] = []
         for source, some in changes.items():
-            events += await self._recorded(CaptureFiles(workspace, tuple(some)), source, seen)
+            events += await self._recorded(CaptureFiles(workspace, tuple(some)), source, seen=seen)
         self._shown.put(workspace, seen.items())
         return Found(tuple(events), frozenset(seen), unkept)
 
@@ -177,7 +177,7 @@ class Capturer:
         return Shown(entry, stat, self._clock.now_ms() * 1_000_000)
 
     async def _recorded(
-        self, command: CaptureFiles, source: Source, seen: Mapping[str, Shown | None]
+        self, command: CaptureFiles, source: Source, *, seen: Mapping[str, Shown | None]
     ) -> Sequence[Event]:
         if not command.changes:
             return ()
@@ -190,7 +190,7 @@ class Capturer:
                 self._finding.pop(key, None)
 
 
-def _stayed(last: Shown | None, entry: Entry | None, current: Entry | None) -> bool:
+def _stayed(last: Shown | None, entry: Entry | None, *, current: Entry | None) -> bool:
     """Return whether a directory that the log has given up is still there, because it holds what is not kept."""
     was_there = last is not None and last.entry.kind == "dir"
     return current is None and was_there and entry is not None and entry.kind == "dir"

@@ -16,7 +16,7 @@ class Change(Struct, frozen=True, omit_defaults=True):
 
     path: str
     entry: Entry | None
-    base: Entry | None | UnsetType = UNSET
+    base: Entry | UnsetType | None = UNSET
 
 
 class ChangeFiles(Struct, frozen=True):

@@ -88,7 +88,7 @@ def decide_move(command: MoveFile, state: FilesState) -> Decision:
             fix="Remove it first, or choose another path. Nothing is ever overwritten by a move.",
             path=command.to,
         )
-    _check_target(command.to, entry, state, besides=command.path)
+    _check_target(command.to, entry, state=state, besides=command.path)
     changes = ChangeSet(command.workspace, state.entries)
     for path in changes.below(command.path):
         check_path(command.to + path[len(command.path) :])
@@ -119,7 +119,7 @@ class _Draft:
     def apply(self, change: Change) -> None:
         current = self.changes.get(change.path)
         base = current if change.base is UNSET else change.base
-        merged = combine(base, current, change.entry, self._state.contents)
+        merged = combine(base, current, theirs=change.entry, contents=self._state.contents)
         if isinstance(merged, Clash) or self._holds_newer(change):
             self._keep_both(change, current)
         elif merged.entry is None:
@@ -140,7 +140,7 @@ class _Draft:
             return
         self.changes.remove(path)
 
-    def _put(self, path: str, entry: Entry, conflict_of: str | None = None) -> None:
+    def _put(self, path: str, entry: Entry, *, conflict_of: str | None = None) -> None:
         if self._captured:
             for parent in parents(path):
                 above = self.changes.get(parent)
@@ -161,7 +161,7 @@ class _Draft:
                 return
             raise changed_since(change.path)
         if change.entry.kind != "dir":
-            self._put(self.changes.free_name(change.path, CONFLICT), change.entry, change.path)
+            self._put(self.changes.free_name(change.path, CONFLICT), change.entry, conflict_of=change.path)
             return
         if not self._captured:
             raise changed_since(change.path)
@@ -185,10 +185,10 @@ class Clash(Struct, frozen=True):
 
 
 def combine(
-    base: Entry | None, ours: Entry | None, theirs: Entry | None, contents: Mapping[str, bytes]
+    base: Entry | None, ours: Entry | None, *, theirs: Entry | None, contents: Mapping[str, bytes]
 ) -> Combined | Clash:
     """Merge what two sides made of one thing; contents that are not given cannot be merged."""
-    if theirs == base or theirs == ours:
+    if theirs in (base, ours):
         return Combined(ours)
     if ours == base:
         return Combined(theirs)
@@ -199,13 +199,13 @@ def combine(
     mode = theirs.mode if theirs.mode != base.mode else ours.mode
     if base.kind == "dir":
         return Combined(Entry("dir", mode))
-    return _combine_contents(base, ours, theirs, mode, contents)
+    return _combine_contents(base, ours, theirs=theirs, mode=mode, contents=contents)
 
 
 def _combine_contents(
-    base: Entry, ours: Entry, theirs: Entry, mode: int, contents: Mapping[str, bytes]
+    base: Entry, ours: Entry, *, theirs: Entry, mode: int, contents: Mapping[str, bytes]
 ) -> Combined | Clash:
-    if theirs.content == base.content or theirs.content == ours.content:
+    if theirs.content in {base.content, ours.content}:
         return Combined(Entry("file", mode, ours.size, ours.content))
     if ours.content == base.content:
         return Combined(Entry("file", mode, theirs.size, theirs.content))
@@ -284,7 +284,7 @@ def _check_wishes(changes: Sequence[Change], state: FilesState) -> None:
         if change.entry is None:
             continue
         _check_entry(change.path, change.entry)
-        _check_target(change.path, change.entry, state)
+        _check_target(change.path, change.entry, state=state)
         for path in _new(change.path, state):
             if (other := fresh.setdefault(fold(path), path)) != path:
                 raise looks_alike(path, other)
@@ -322,11 +322,12 @@ def _problem_of_target(target: str) -> str:
     return ""
 
 
-def _check_target(path: str, entry: Entry, state: FilesState, besides: str | None = None) -> None:
+def _check_target(path: str, entry: Entry, *, state: FilesState, besides: str | None = None) -> None:
     """Refuse a new path that would not be kept, or that would be taken for another one."""
     if state.entries.get(path) is not None:
         return
-    if any(state.ignored(above, True) for above in parents(path)) or state.ignored(path, entry.kind == "dir"):
+    is_left_out = any(state.ignored(above, True) for above in parents(path))  # noqa: FBT003 - by position
+    if is_left_out or state.ignored(path, entry.kind == "dir"):
         raise Rejected(
             "files.ignored",
             f"'{path}' is ignored (.choirignore or the defaults), so it would not be kept and could not be undone.",
@@ -391,14 +392,14 @@ def _moves(changes: Sequence[Change], state: FilesState) -> list[tuple[Change, C
     pairs = [
         (one[0], come[entry][0]) for entry, one in gone.items() if len(one) == 1 == len(come.get(entry, ()))
     ]
-    return [(one, other) for one, other in pairs if _is_free(one.path, other.path, state)]
+    return [(one, other) for one, other in pairs if _is_free(one.path, other.path, state=state)]
 
 
 def _movable(entry: Entry) -> bool:
     return entry.kind == "file" and entry.size > 0
 
 
-def _is_free(path: str, to: str, state: FilesState) -> bool:
+def _is_free(path: str, to: str, *, state: FilesState) -> bool:
     """Return whether the log still has the file, and nothing where it went or in the way there."""
     entry = state.entries.get(path)
     above = [state.entries.get(parent) for parent in parents(to)]

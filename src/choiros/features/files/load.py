@@ -41,7 +41,7 @@ class Workspaces(Protocol):
 class FilesLoader:
     """Loads states for the commands of this room."""
 
-    def __init__(self, view: FilesView, blobs: BlobStore, workspaces: Workspaces) -> None:
+    def __init__(self, view: FilesView, blobs: BlobStore, *, workspaces: Workspaces) -> None:
         self._view = view
         self._blobs = blobs
         self._workspaces = workspaces
@@ -56,7 +56,7 @@ class FilesLoader:
             await self._check_contents(command.changes)
         entries.update(self._beside(command, entries))
         contents = await self._contents(command.changes, entries)
-        return await self._state(command.workspace, entries, contents)
+        return await self._state(command.workspace, entries, contents=contents)
 
     async def edit(self, command: EditFile, context: Context) -> FilesState:
         """Load the file to edit."""
@@ -64,7 +64,7 @@ class FilesLoader:
         entries = self._entries(command.workspace, [check_path(command.path)])
         entry = entries[command.path]
         if entry is None or entry.kind != "file":
-            return await self._state(command.workspace, entries, {})
+            return await self._state(command.workspace, entries, contents={})
         if entry.size > TEXT_BYTES_MAX:
             raise Rejected(
                 "files.too_large_to_edit",
@@ -73,19 +73,19 @@ class FilesLoader:
                 path=command.path,
             )
         contents = {entry.content: await read_all(self._blobs, entry.content)}
-        return await self._state(command.workspace, entries, contents)
+        return await self._state(command.workspace, entries, contents=contents)
 
     async def move(self, command: MoveFile, context: Context) -> FilesState:
         """Load what is moved and where it shall go."""
         del context
         entries = self._entries(command.workspace, [check_path(command.path), check_path(command.to)])
-        return await self._state(command.workspace, entries, {})
+        return await self._state(command.workspace, entries, contents={})
 
     async def remove(self, command: RemoveFile, context: Context) -> FilesState:
         """Load what is removed."""
         del context
         entries = self._entries(command.workspace, [check_path(command.path)])
-        return await self._state(command.workspace, entries, {})
+        return await self._state(command.workspace, entries, contents={})
 
     async def ignore(self, workspace: str) -> Ignore:
         """Return the rules of a workspace about what is left out of the log."""
@@ -170,7 +170,7 @@ class FilesLoader:
         return contents
 
     async def _state(
-        self, workspace: str, entries: Mapping[str, Entry | None], contents: Mapping[str, bytes]
+        self, workspace: str, entries: Mapping[str, Entry | None], *, contents: Mapping[str, bytes]
     ) -> FilesState:
         ignore = await self.ignore(workspace)
         absent = [path for path, entry in entries.items() if entry is None]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -76,18 +76,10 @@ class Merger:
         """Bring the folders to what the log says about the paths of these events."""
         touched: defaultdict[str, set[str]] = defaultdict(set)
         for event in events:
-            match event.payload:
-                case WorkspaceRemoved(workspace):
-                    await self._clear(workspace)
-                case WorkspaceOpened(workspace):
-                    touched[workspace] |= self._view.below(workspace).keys()
-                    touched[workspace] |= self._shown.all(workspace).keys()
-                case FileMoved(workspace, path, to):
-                    touched[workspace] |= {path, to}
-                case FileWritten(workspace, path) | FileDeleted(workspace, path):
-                    touched[workspace].add(path)
-                case _:
-                    pass
+            if isinstance(event.payload, WorkspaceRemoved):
+                await self._clear(event.payload.workspace)
+            for workspace, paths in self._touched(event):
+                touched[workspace].update(paths)
         troubles: list[Conflict] = []
         for workspace, paths in touched.items():
             try:
@@ -97,6 +89,19 @@ class Merger:
                 troubles.append(trouble)
         if troubles:
             raise troubles[0]
+
+    def _touched(self, event: Event) -> Iterator[tuple[str, Iterable[str]]]:
+        """Yield the paths at which a folder may have to show something else because of an event."""
+        match event.payload:
+            case WorkspaceOpened(workspace):
+                yield workspace, self._view.below(workspace)
+                yield workspace, self._shown.all(workspace)
+            case FileMoved(workspace, path, to):
+                yield workspace, (path, to)
+            case FileWritten(workspace, path) | FileDeleted(workspace, path):
+                yield workspace, (path,)
+            case _:
+                pass
 
     async def _clear(self, workspace: str) -> None:
         """Take a removed workspace's files out of its folder; what the log does not hold stays there."""
@@ -130,15 +135,15 @@ class Merger:
             return
         left, unkept = set(paths), dict[str, str]()
         for _ in range(ROUNDS):
-            left = await self._show(workspace, tree, left)
+            left = await self._show(workspace, tree, paths=left)
             if not left:
                 return
-            found = await self._capturer.named(workspace, tree, left, anew=frozenset(left))
+            found = await self._capturer.named(workspace, tree, paths=left, anew=frozenset(left))
             left |= found.paths
             unkept.update(found.unkept)
         raise unsettled(sorted(left), unkept)
 
-    async def _show(self, workspace: str, tree: Tree, paths: Iterable[str]) -> set[str]:
+    async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> set[str]:
         """Apply what differs and return the paths at which the folder shows something unexpected."""
         paths = sorted(paths)
         wanted, shown = self._view.entries(workspace, paths), self._capturer.last_shown(workspace, paths)
@@ -176,7 +181,7 @@ class Merger:
         if tree is None:
             return Captured((), {})
         if paths is not None:
-            found = await self._capturer.named(workspace, tree, paths)
+            found = await self._capturer.named(workspace, tree, paths=paths)
             await self.materialise(workspace, found.paths)
             return Captured(found.events, found.unkept)
         found = await self._capturer.everything(workspace, tree, adopt=adopt)

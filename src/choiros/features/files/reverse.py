@@ -36,7 +36,9 @@ class FilesReverser:
                 by_workspace[event.payload.workspace].append((event.seq, event.payload))
         parts: list[Reversal] = []
         for workspace, facts in by_workspace.items():
-            parts.append(await _Reversing(self._view, self._blobs, workspace, leave).run(facts))
+            parts.append(
+                await _Reversing(self._view, self._blobs, workspace=workspace, leave=leave).run(facts)
+            )
         return Reversal(
             tuple(fact for part in parts for fact in part.facts),
             tuple(content for part in parts for content in part.contents),
@@ -48,7 +50,7 @@ class FilesReverser:
 class _Reversing:
     """One reversal inside one workspace, drawn up on paper."""
 
-    def __init__(self, view: FilesView, blobs: BlobStore, workspace: str, leave: frozenset[str]) -> None:
+    def __init__(self, view: FilesView, blobs: BlobStore, *, workspace: str, leave: frozenset[str]) -> None:
         self._view = view
         self._blobs = blobs
         self._workspace = workspace
@@ -70,21 +72,22 @@ class _Reversing:
         for seq, fact in reversed(facts):
             match fact:
                 case FileWritten(_, path, entry, before):
-                    where = self._where(path, seq, later)
+                    where = self._where(path, seq, later=later)
                     if where is None:
-                        self._note_gone(path, entry, before)
+                        self._note_gone(path, entry, before=before)
                     elif self._is_left(where):
                         self._notes.append(Obstacle(where, "it stays as it is"))
                     elif before is None and entry.kind == "dir" and self._changes.holds(where):
                         removals.append(where)
                     else:
-                        await self._unwrite(where, entry, before)
+                        await self._unwrite(where, entry, before=before)
                 case FileDeleted(_, path, before):
                     self._undelete(path, before)
                 case FileMoved():
-                    self._unmove(fact, seq, later)
+                    self._unmove(fact, seq, later=later)
         self._remove_directories(removals)
-        return Reversal(self._changes.facts(), tuple(self._made), tuple(self._obstacles), tuple(self._notes))
+        drawn = self._changes.facts()
+        return Reversal(drawn, self._named(drawn), tuple(self._obstacles), tuple(self._notes))
 
     def _is_left(self, *paths: str) -> bool:
         return any(path == left or is_below(path, left) for path in paths for left in self._leave)
@@ -104,7 +107,7 @@ class _Reversing:
 
     def _moved_on(self, path: str, seq: int) -> set[str]:
         found: set[str] = set()
-        for version in self._view.changed_after(self._workspace, path, seq):
+        for version in self._view.changed_after(self._workspace, path, seq=seq):
             if version.moved_to is not None and version.moved_to not in found:
                 found |= {version.moved_to, *parents(version.moved_to)}
                 found |= self._moved_on(version.moved_to, version.seq)
@@ -112,28 +115,28 @@ class _Reversing:
 
     def _later_changes(self, facts: Sequence[tuple[int, FileFact]]) -> dict[str, list[Version]]:
         return {
-            path: self._view.changed_after(self._workspace, path, seq)
+            path: self._view.changed_after(self._workspace, path, seq=seq)
             for seq, fact in reversed(facts)
             for path in _paths(fact)
         }
 
-    def _where(self, path: str, seq: int, later: dict[str, list[Version]]) -> str | None:
+    def _where(self, path: str, seq: int, *, later: dict[str, list[Version]]) -> str | None:
         """Return where the thing that stood at a path after an event stands now; None when it was removed."""
-        for version in later.get(path) or self._view.changed_after(self._workspace, path, seq):
+        for version in later.get(path) or self._view.changed_after(self._workspace, path, seq=seq):
             if version.seq <= seq or version.seq in self._reversed_moves:
                 continue
             if version.moved_to is not None:
-                return self._where(version.moved_to, version.seq, {})
+                return self._where(version.moved_to, version.seq, later={})
         return path if self._changes.get(path) is not None else None
 
-    async def _unwrite(self, path: str, entry: Entry, before: Entry | None) -> None:
+    async def _unwrite(self, path: str, entry: Entry, *, before: Entry | None) -> None:
         current = self._changes.get(path)
         if current == entry:
             self._set(path, before)
             return
         if before is not None:
             await self._load(current, entry, before)
-            merged = combine(entry, current, before, self._contents)
+            merged = combine(entry, current, theirs=before, contents=self._contents)
             if not isinstance(merged, Clash):
                 if merged.entry is not None:
                     self._set(path, merged.entry)
@@ -153,9 +156,9 @@ class _Reversing:
         elif current != before:
             self._obstacles.append(Obstacle(path, "something else stands there now"))
 
-    def _unmove(self, fact: FileMoved, seq: int, later: dict[str, list[Version]]) -> None:
+    def _unmove(self, fact: FileMoved, seq: int, *, later: dict[str, list[Version]]) -> None:
         path, to = fact.path, fact.to
-        where = None if self._was_replaced(fact, seq) else self._where(to, seq, later)
+        where = None if self._was_replaced(fact, seq) else self._where(to, seq, later=later)
         if where is None:
             self._notes.append(
                 Obstacle(to, "it was moved there by this and removed since; nothing to take back")
@@ -174,7 +177,7 @@ class _Reversing:
     def _was_replaced(self, fact: FileMoved, seq: int) -> bool:
         """Return whether what was moved was removed since, and something else was put there."""
         last, is_gone = fact.entry, False
-        for version in self._view.changed_after(self._workspace, fact.to, seq):
+        for version in self._view.changed_after(self._workspace, fact.to, seq=seq):
             if version.moved_to is not None:
                 return False
             if version.seq in self._reversed:
@@ -204,7 +207,7 @@ class _Reversing:
             elif self._changes.get(path) is not None:
                 self._changes.remove(path)
 
-    def _note_gone(self, path: str, entry: Entry, before: Entry | None) -> None:
+    def _note_gone(self, path: str, entry: Entry, *, before: Entry | None) -> None:
         if entry.kind != "dir" and before is not None:
             self._notes.append(Obstacle(path, "it was removed since; nothing to take back"))
 
@@ -213,6 +216,11 @@ class _Reversing:
             known = entry is None or entry.kind != "file" or entry.content in self._contents
             if entry is not None and not known and entry.size <= TEXT_BYTES_MAX:
                 self._contents[entry.content] = await read_all(self._blobs, entry.content)
+
+    def _named(self, facts: Sequence[FileFact]) -> tuple[bytes, ...]:
+        """Return the contents that these facts name; what was merged on the way to them is nowhere kept."""
+        named = {fact.entry.content for fact in facts if isinstance(fact, FileWritten)}
+        return tuple(content for content in self._made if digest_of(content) in named)
 
     def _keep(self, contents: Sequence[bytes]) -> None:
         for content in contents:

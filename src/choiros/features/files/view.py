@@ -158,14 +158,14 @@ class FilesView:
         )
         return [cast("str", found) for (found,) in rows if found != path]
 
-    def at(self, workspace: str, path: str, seq: int) -> Version | None:
+    def at(self, workspace: str, path: str, *, seq: int) -> Version | None:
         """Return what stood at a path right after an event; None when nothing ever had."""
         rows = self._versions(
             "workspace = ? AND path = ? AND seq <= ? ORDER BY seq DESC LIMIT 1", workspace, path, seq
         )
         return rows[0] if rows else None
 
-    def below_at(self, workspace: str, directory: str, seq: int) -> dict[str, Entry]:
+    def below_at(self, workspace: str, directory: str, *, seq: int) -> dict[str, Entry]:
         """Return everything that stood below a directory right after an event."""
         values: tuple[Value, ...] = (workspace, seq)
         within = ""
@@ -185,11 +185,11 @@ class FilesView:
         """Return every change of a path, the oldest first."""
         return self._versions("workspace = ? AND path = ? ORDER BY seq", workspace, path)
 
-    def changed_after(self, workspace: str, path: str, seq: int) -> list[Version]:
+    def changed_after(self, workspace: str, path: str, *, seq: int) -> list[Version]:
         """Return the changes of a path behind an event, the oldest first."""
         return self._versions("workspace = ? AND path = ? AND seq > ? ORDER BY seq", workspace, path, seq)
 
-    def paths_changed(self, workspace: str, after: int, until: int) -> list[str]:
+    def paths_changed(self, workspace: str, after: int, *, until: int) -> list[str]:
         """Return the paths that events with numbers in (after, until] changed."""
         # The plus keeps SQLite from reading the whole workspace by its index instead of these events alone.
         rows = self._tables.query(
@@ -251,7 +251,7 @@ class ShownTable:
         """Remember what a folder shows at paths, None for nothing."""
         known = list(known)
         gone = [(workspace, path) for path, shown in known if shown is None]
-        rows = [_shown_row(workspace, path, shown) for path, shown in known if shown is not None]
+        rows = [_shown_row(workspace, path, shown=shown) for path, shown in known if shown is not None]
         with self._tables.transaction():
             self._tables.run("DELETE FROM shown WHERE workspace = ? AND path = ?", gone)
             self._tables.run(
@@ -284,7 +284,7 @@ def _shown(row: Row) -> tuple[str, Shown]:
     return cast("str", path), Shown(entry, Stat(entry.kind, mode, size, mtime_ns, ctime_ns, inode), seen_ns)
 
 
-def _shown_row(workspace: str, path: str, shown: Shown) -> tuple[Value, ...]:
+def _shown_row(workspace: str, path: str, *, shown: Shown) -> tuple[Value, ...]:
     stat = shown.stat
     look = (stat.mode, stat.size, stat.mtime_ns, stat.ctime_ns, stat.inode)
     return (workspace, path, *_columns(shown.entry), *look, shown.seen_ns)

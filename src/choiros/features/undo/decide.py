@@ -16,6 +16,8 @@ from choiros.kernel.journal import Journal
 from choiros.kernel.path import is_below
 from choiros.kernel.reverser import Obstacle, Reversal, Reverser
 
+PLACES_SHOWN = 5
+
 
 class Plan(Struct, frozen=True):
     """What an undo would do: the events it takes back, how, and what stays for ever."""
@@ -35,8 +37,8 @@ class Planner:
         self,
         view: UndoView,
         journal: Journal,
-        reversers: Sequence[Reverser],
         *,
+        reversers: Sequence[Reverser],
         check_open: Callable[[str], None] | None = None,
     ) -> None:
         """Take the reversers, and what raises Rejected when nothing in a workspace may change."""
@@ -50,7 +52,7 @@ class Planner:
         del context
         self._check_workspace(command.workspace)
         target, name, seqs = await self._target(command)
-        return await self._plan(target, name, seqs, command.leave)
+        return await self._plan(target, name, seqs=seqs, leave=command.leave)
 
     async def redo(self, command: Redo, context: Context) -> Plan:
         """Return the plan of taking back the newest undo."""
@@ -59,7 +61,7 @@ class Planner:
         last = self._view.last_undo(command.workspace)
         if last is None:
             raise nothing("There is no undo to take back.")
-        return await self._plan("redo", str(last), self._view.compensations(last), command.leave)
+        return await self._plan("redo", str(last), seqs=self._view.compensations(last), leave=command.leave)
 
     async def _target(self, command: Undo) -> tuple[Target, str, tuple[int, ...]]:
         if command.since is not None:
@@ -135,7 +137,7 @@ class Planner:
         if self._check_open is not None:
             self._check_open(workspace)
 
-    async def _plan(self, target: Target, name: str, seqs: Sequence[int], leave: tuple[str, ...]) -> Plan:
+    async def _plan(self, target: Target, name: str, *, seqs: Sequence[int], leave: tuple[str, ...]) -> Plan:
         events = await self._journal.fetch(seqs)
         final = [event for event in events if self._is_final(event)]
         events = [event for event in events if not _is_left(event, leave)]
@@ -165,7 +167,9 @@ def decide(command: Undo | Redo, plan: Plan) -> Decision:
     if plan.reversal.obstacles:
         raise obstructed(plan.reversal.obstacles)
     taken = [seq for seq in plan.seqs if seq not in {event.seq for event in plan.irreversible}]
-    if not taken or (plan.target != "redo" and not plan.reversal.facts):
+    # Without a name it goes on to the change before, also when the last one came to nothing by itself.
+    goes_on = plan.target in {"unit", "redo"} and not plan.leave
+    if not taken or not (plan.reversal.facts or goes_on):
         raise nothing_left(plan)
     undone = Undone(plan.target, plan.name, spans_of(taken), plan.leave)
     facts = [Fact(undone), *(Fact(fact, because_of=0) for fact in plan.reversal.facts)]
@@ -181,14 +185,15 @@ def nothing_left(plan: Plan) -> Rejected:
     """Return the error for an undo that would change nothing, with the reasons."""
     reasons = [f"{one.what}: {one.reason}" for one in plan.reversal.notes]
     reasons += [f"event {event.seq} can never be taken back" for event in plan.irreversible]
-    reason = "; ".join(reasons[:5]) or "everything is as it was"
+    reason = "; ".join(reasons[:PLACES_SHOWN]) or "everything is as it was"
     return nothing(f"There is nothing left to take back: {reason}.")
 
 
 def obstructed(obstacles: Sequence[Obstacle]) -> Conflict:
     """Return the error for an undo that newer changes stand against; nothing was changed."""
     places = [f"{one.what}: {one.reason}" for one in obstacles]
-    shown = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
+    rest = len(places) - PLACES_SHOWN
+    shown = "; ".join(places[:PLACES_SHOWN]) + (f"; and {rest} more" if rest > 0 else "")
     return Conflict(
         "undo.conflict",
         f"It cannot be taken back without losing newer changes: {shown}. Nothing was changed.",

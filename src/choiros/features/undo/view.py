@@ -25,7 +25,7 @@ CREATE TABLE units(
 ) STRICT;
 CREATE INDEX units_undo ON units(undo, seq) WHERE undo IS NOT NULL;
 CREATE INDEX units_run ON units(run_id, seq) WHERE run_id IS NOT NULL;
-CREATE INDEX units_cause ON units(cause, seq);
+CREATE INDEX units_cause ON units(cause, seq) WHERE run_id IS NULL;
 CREATE INDEX units_workspace ON units(workspace, seq);
 CREATE TABLE finals(seq INTEGER PRIMARY KEY, workspace TEXT NOT NULL, run_id TEXT) STRICT;
 CREATE INDEX finals_run ON finals(run_id, seq) WHERE run_id IS NOT NULL;
@@ -104,7 +104,7 @@ class UndoProjector:
                 _insert(tables, units)
                 units = []
                 undos = {head.id: head.seq}
-                _take_back(tables, event, event.payload)
+                _take_back(tables, event, undo=event.payload)
             elif head.event_type in self._reversible and head.source != "system":
                 undo = undos.get(head.cause or "")
                 units.append((head.seq, self._workspace(event), head.run_id, head.cause, undo))
@@ -122,7 +122,7 @@ def _insert(tables: Tables, units: Sequence[tuple[int, str, str | None, str | No
     tables.run("INSERT INTO units VALUES (?, ?, ?, ?, ?)", units)
 
 
-def _take_back(tables: Tables, event: Event, undo: Undone) -> None:
+def _take_back(tables: Tables, event: Event, *, undo: Undone) -> None:
     row = (event.seq, event.head.id, undo.target, undo.name, event.head.run_id)
     tables.run("INSERT INTO undos VALUES (?, ?, ?, ?, ?, NULL)", [row])
     tables.run(

@@ -73,16 +73,16 @@ class WorkspacesProjector:
                 case WorkspaceRenamed(workspace, name):
                     tables.run("UPDATE workspaces SET name = ? WHERE workspace = ?", [(name, workspace)])
                 case WorkspaceArchived(workspace):
-                    _set_state(tables, workspace, "archived")
+                    _set_state(tables, workspace, state="archived")
                 case WorkspaceOpened(workspace):
-                    _set_state(tables, workspace, "open")
+                    _set_state(tables, workspace, state="open")
                 case WorkspaceRemoved(workspace):
-                    _set_state(tables, workspace, "removed")
+                    _set_state(tables, workspace, state="removed")
                 case _:
                     pass
 
 
-def _set_state(tables: Tables, workspace: str, state: State) -> None:
+def _set_state(tables: Tables, workspace: str, *, state: State) -> None:
     tables.run("UPDATE workspaces SET state = ? WHERE workspace = ?", [(state, workspace)])
 
 

@@ -362,7 +362,9 @@ def test_any_facts_told_one_by_one_lead_from_what_stood_to_what_shall_stand(
     for act in first:
         standing = carried_out(standing, act) or standing
     wanted = dict(standing)
-    every = {f"{a}{b}{c}" for a in "abc" for b in ("", "/a", "/b", "/c") for c in ("", "/a", "/b", "/c", "/a/a")}
+    every = {
+        f"{a}{b}{c}" for a in "abc" for b in ("", "/a", "/b", "/c") for c in ("", "/a", "/b", "/c", "/a/a")
+    }
     changes = drawn(standing, *sorted(every | {above for path in every for above in parents(path)}))
     for act in second:
         possible = carried_out(wanted, act)
