@@ -16,6 +16,9 @@ from choiros.kernel.event import INTEGER_MAX, Head
 Effect = Literal["pure", "reversible", "compensable", "delayed", "irreversible"]
 """How an act can be taken back; what declares nothing counts as irreversible."""
 
+FINAL: frozenset[Effect] = frozenset({"delayed", "irreversible"})
+"""The effects of events that no undo takes back."""
+
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Upcast = Callable[[dict[str, Json]], dict[str, Json]]
 

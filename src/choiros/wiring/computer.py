@@ -84,7 +84,9 @@ class Computer:
             self.folders, capturer, view=self.files, shown=self.shown, blobs=parts.blobs, clock=parts.clock
         )
         reversers = [FilesReverser(self.files, parts.blobs), WorkspacesReverser(self.workspaces)]
-        self.planner = Planner(self.undo_view, self.journal, reversers=reversers)
+        self.planner = Planner(
+            self.undo_view, self.journal, reversers=reversers, check_open=self.workspaces.check_open
+        )
         self.projectors = ProjectorRunner(self.journal, tables, projectors=projectors(self.journal.registry))
         self.automatic = self._automatic_checkpoints()
         self.reactors = ReactorRunner(

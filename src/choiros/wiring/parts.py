@@ -28,7 +28,7 @@ from choiros.features.workspaces.check import OwnWorkspaces
 from choiros.features.workspaces.events import EVENTS as WORKSPACE_EVENTS
 from choiros.features.workspaces.view import WorkspacesProjector, WorkspacesView
 from choiros.kernel.gate import GATE_EVENTS, Check
-from choiros.kernel.registry import Registry
+from choiros.kernel.registry import FINAL, Registry
 
 if TYPE_CHECKING:
     from choiros.kernel.blob import BlobStore
@@ -66,7 +66,11 @@ def projectors(known: Registry) -> list[Projector]:
         AuditProjector(),
         WorkspacesProjector(),
         FilesProjector(),
-        UndoProjector(reversible, unplaced=frozenset(kind.name for kind in WORKSPACE_EVENTS)),
+        UndoProjector(
+            reversible,
+            unplaced=frozenset(kind.name for kind in WORKSPACE_EVENTS),
+            final=frozenset(kind.name for kind in known if kind.effect in FINAL),
+        ),
         ApprovalsProjector(),
         CheckpointsProjector(),
         SessionsProjector(),

@@ -252,3 +252,21 @@ def draft(number: int, text: str = "", *, user: str = "me", name: str = "note") 
     payload = REGISTRY.encode(NoteAdded(text or f"note {number}"))
     event_id = f"01900000-0000-7000-9000-{number:012x}"
     return Draft(event_id, 1_780_000_000_000 + number, user, "user", name, payload, number.to_bytes(16))
+
+
+class Busy(Wrapped):
+    """A log in which somebody else writes right before each of the first appends."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__(MemoryLog())
+        self.tries = 0
+        self._times = times
+
+    async def append(
+        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+    ) -> list[Record]:
+        """Let somebody else write first, then pass on."""
+        self.tries += 1
+        if self.tries <= self._times:
+            await super().append(user, [draft(self.tries, f"other {self.tries}")])
+        return await super().append(user, drafts, expect_seq=expect_seq)

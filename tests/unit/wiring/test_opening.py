@@ -122,9 +122,6 @@ def test_a_state_that_was_damaged_is_made_again_and_the_person_is_told(
     asyncio.run(story())
 
 
-@pytest.mark.xfail(
-    strict=True, reason="src/choiros/wiring/repair.py: damage ends the rebuild that should repair it"
-)
 @pytest.mark.parametrize("gone", ["projections", "events", "approvals"])
 def test_a_state_of_which_a_table_is_gone_is_made_again(tmp_path: Path, gone: str) -> None:
     async def story() -> None:

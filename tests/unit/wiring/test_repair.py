@@ -26,8 +26,6 @@ from tests.golden.record import story as golden_story
 from tests.places import DiskPlace, Hand, standing
 from tests.unit.kernel.notes import Wrapped
 
-WAITS_FOR = "src/choiros/wiring/repair.py: known, and waits for its owner"
-
 
 class Counting(Wrapped):
     """A log that counts which events were read."""
@@ -219,7 +217,6 @@ def test_the_next_older_snapshot_is_used_when_the_newest_is_gone(tmp_path: Path)
 # --- Damage and other versions ---
 
 
-@pytest.mark.xfail(strict=True, reason=f"{WAITS_FOR}: damage ends the rebuild that should repair it")
 @pytest.mark.parametrize("table", ["events", "file_history", "projections", "workspaces"])
 def test_tables_of_which_a_part_is_damaged_are_rebuilt(tmp_path: Path, table: str) -> None:
     async def story() -> None:
@@ -237,7 +234,6 @@ def test_tables_of_which_a_part_is_damaged_are_rebuilt(tmp_path: Path, table: st
     asyncio.run(story())
 
 
-@pytest.mark.xfail(strict=True, reason=f"{WAITS_FOR}: a snapshot of an older view is taken, and then refused")
 def test_a_snapshot_of_an_older_view_does_not_stand_in_the_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -261,7 +257,6 @@ class Sending(MemoryRepository):
         return await super().push(url, branch)
 
 
-@pytest.mark.xfail(strict=True, reason=f"{WAITS_FOR}: a snapshot brings back how far the effects were")
 def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(tmp_path: Path) -> None:
     async def story() -> None:
         desk, _, _ = await lived_in(tmp_path)
@@ -282,6 +277,26 @@ def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(tmp_path: P
         again = await desk.open()
         assert repository.sent == 1
         assert await again.journal.head() == head
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["from a snapshot", "from the beginning"])
+def test_a_hand_edit_that_nobody_has_recorded_is_no_conflict_after_a_rebuild(
+    tmp_path: Path, full: bool
+) -> None:
+    async def story() -> None:
+        desk, _, _ = await lived_in(tmp_path)
+        computer = await desk.open()
+        await Hand(computer).write("early/1", b"by the log\n")
+        await computer.close()
+        desk.trees["main"].outside_write("early/1", b"by hand\n")
+        await rebuild(desk.parts(), desk.settings, full=full)
+        again = await desk.open()
+        (event,) = (await again.merger.capture("main")).events
+        assert event.head.source == "user"
+        assert desk.trees["main"].outside_read("early/1") == b"by hand\n"
+        assert len(await standing(again)) == 30 + 2 + 2
 
     asyncio.run(story())
 

@@ -35,6 +35,9 @@ CREATE TABLE IF NOT EXISTS shown(
 CREATE TABLE IF NOT EXISTS merging(workspace TEXT PRIMARY KEY) WITHOUT ROWID, STRICT;
 """
 
+ABOUT_FOLDERS = ("shown", "merging")
+"""Tables that are knowledge about the disk, not derived from the log."""
+
 _ENTRY = "kind, mode, size, content, target"
 # Updating a row in place leaves the index of folded names alone, which replacing it would write twice.
 _WRITE = """

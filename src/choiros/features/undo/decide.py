@@ -14,6 +14,7 @@ from choiros.kernel.errors import Conflict, Rejected
 from choiros.kernel.event import Event
 from choiros.kernel.journal import Journal
 from choiros.kernel.path import is_below
+from choiros.kernel.registry import FINAL
 from choiros.kernel.reverser import Obstacle, Reversal, Reverser
 
 PLACES_SHOWN = 5
@@ -131,7 +132,7 @@ class Planner:
 
     def _is_final(self, event: Event) -> bool:
         kind = self._journal.registry.get(event.head.event_type)
-        return kind is None or kind.effect in {"irreversible", "delayed"}
+        return kind is None or kind.effect in FINAL
 
     def _check_workspace(self, workspace: str) -> None:
         if self._check_open is not None:

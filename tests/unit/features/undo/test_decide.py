@@ -250,9 +250,6 @@ def test_a_push_by_itself_can_never_be_taken_back_and_is_named(scene: Scene) -> 
     )
 
 
-@pytest.mark.xfail(
-    strict=True, reason="wiring/parts.py gives UndoProjector no `final` types, so the view knows none"
-)
 @pytest.mark.parametrize("what", [{"run": "r1"}, {"since": 0}], ids=["run", "since"])
 def test_a_push_among_what_is_taken_back_is_listed_and_does_not_hinder_the_rest(
     scene: Scene, what: dict[str, Any]
