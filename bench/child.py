@@ -47,5 +47,5 @@ async def main(work: str, home: Path, *, numbers: list[int]) -> dict[str, Json]:
 
 
 if __name__ == "__main__":
-    told = asyncio.run(main(sys.argv[1], Path(sys.argv[2]), [int(one) for one in sys.argv[3:]]))
+    told = asyncio.run(main(sys.argv[1], Path(sys.argv[2]), numbers=[int(one) for one in sys.argv[3:]]))
     sys.stdout.buffer.write(msgspec.json.encode(told))

@@ -98,7 +98,10 @@ def questions(tables: Tables, head: int) -> tuple[list[Question], list[str]]:
                 unasked.append(f"{kind.__name__}.{method}")
                 continue
             found += asked(
-                f"{kind.__name__}.{method}", ask, [one for one in wanted if one.name in known], known
+                f"{kind.__name__}.{method}",
+                ask,
+                wanted=[one for one in wanted if one.name in known],
+                known=known,
             )
     return found, unasked
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -30,7 +30,7 @@ class Replays:
 
     def __init__(self, log: SqliteLog, directory: Path) -> None:
         self._log = log
-        self._journal = Journal(log, registry(), USER)
+        self._journal = Journal(log, registry(), user=USER)
         self._directory = directory
         self._tables = 0
         self.walls: dict[str, list[float]] = {}
@@ -44,7 +44,7 @@ class Replays:
         with Stopwatch() as watch:
             async for records in self._log.read(USER, batch=READ):
                 count += len(records)
-        return self._rate("read", count, watch.spent)
+        return self._rate("read", count, spent=watch.spent)
 
     async def decoded(self) -> float:
         """Each head and each payload as its type declares it, but no hash."""
@@ -54,7 +54,7 @@ class Replays:
             async for records in self._log.read(USER, batch=READ):
                 pairs = [(found := head(record.head), payload(found, record.payload)) for record in records]
                 count += len(pairs)
-        return self._rate("decoded", count, watch.spent)
+        return self._rate("decoded", count, spent=watch.spent)
 
     async def verified(self) -> float:
         """The chain and the hash of each payload; this reads heads, but no payload."""
@@ -63,7 +63,7 @@ class Replays:
             async for records in self._log.read(USER, batch=READ):
                 count += len(open_records(records, place))
                 place = Point(records[-1].seq, records[-1].hash)
-        return self._rate("verified", count, watch.spent)
+        return self._rate("verified", count, spent=watch.spent)
 
     async def both(self) -> float:
         """What the rest of the kernel gets: Journal.events."""
@@ -71,22 +71,22 @@ class Replays:
         with Stopwatch() as watch:
             async for events in self._journal.events(Point(0, GENESIS)):
                 count += len(events)
-        return self._rate("both", count, watch.spent)
+        return self._rate("both", count, spent=watch.spent)
 
     async def projected(self) -> float:
         """Read, decoded, verified, and through every view into a new file."""
         self._tables += 1
         tables = SqliteTables(self._directory / f"state-{self._tables}.sqlite")
-        runner = ProjectorRunner(self._journal, tables, projectors(self._journal.registry))
+        runner = ProjectorRunner(self._journal, tables, projectors=projectors(self._journal.registry))
         runner.prepare()
         with Stopwatch() as watch:
             position = await runner.catch_up()
         tables.close()
-        return self._rate("projected", position.seq, watch.spent)
+        return self._rate("projected", position.seq, spent=watch.spent)
 
 
 @contextmanager
-def on_one_core() -> Iterator[None]:
+def on_one_core() -> Generator[None]:
     """Keep this process on a single core inside `with`."""
     cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {max(cores)})
@@ -104,7 +104,7 @@ async def told(log: SqliteLog, stage: Stage) -> int:
 
 async def run(stage: Stage) -> Figure:
     with stage.room("replay") as directory, on_one_core():
-        log = SqliteLog(lambda _: directory / "log.db", InlineWorker(), SystemClock())
+        log = SqliteLog(lambda _: directory / "log.db", InlineWorker(), clock=SystemClock())
         count = await told(log, stage)
         replays = Replays(log, directory)
         ways: dict[str, Callable[[], Awaitable[float]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +70,7 @@ class Stage:
     """What making each long history took."""
 
     @contextmanager
-    def room(self, name: str) -> Iterator[Path]:
+    def room(self, name: str) -> Generator[Path]:
         """Give an empty directory that is gone afterwards."""
         path = self.directory / name
         path.mkdir()

@@ -115,8 +115,8 @@ class Story:
         source: Literal["user", "agent"] = "user" if self.run is None else "agent"
         digest = self._chance.randbytes(32).hex()
         verdict = VerdictRecorded(name, digest, "allow", _ALLOWED, "reversible")
-        drafts = [self.draft(verdict, source, None)]
-        drafts += [self.draft(fact, source, drafts[0].id) for fact in facts]
+        drafts = [self.draft(verdict, source, cause=None)]
+        drafts += [self.draft(fact, source, cause=drafts[0].id) for fact in facts]
         return drafts
 
     def _pick(self) -> int:

@@ -65,7 +65,7 @@ async def asked(computer: Computer) -> tuple[list[float], list[float]]:
     for turn in range(ASKED):
         path = chance.choice(paths if turn % 2 else busiest)
         start = time.perf_counter()
-        version = computer.files.at(WORKSPACE, path, chance.randrange(head))
+        version = computer.files.at(WORKSPACE, path, seq=chance.randrange(head))
         found = time.perf_counter()
         if version is not None and version.entry is not None and version.entry.kind == "file":
             await read_all(computer.parts.blobs, version.entry.content)

@@ -30,5 +30,5 @@ def uuid7(value: int) -> str:
     high, low = value >> 62, value & ((1 << 62) - 1)
     milliseconds, above = high >> 12, high & 0xFFF
     number = (milliseconds << 80) | (7 << 76) | (above << 64) | (2 << 62) | low
-    text = f"{number:032x}"
+    text = number.to_bytes(16).hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

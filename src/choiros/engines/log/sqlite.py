@@ -96,12 +96,7 @@ class LogFile:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             head = self.head()
-            outcomes: list[list[Record] | Exception] = []
-            for pending in group:
-                outcome = self._append(pending, head)
-                outcomes.append(outcome)
-                if isinstance(outcome, list) and outcome and outcome[-1].seq > head.seq:
-                    head = Point(outcome[-1].seq, outcome[-1].hash)
+            outcomes = self._append_all(group, head) or self._append_each(group, head)
             self._in_doubt = True
             self._db.execute("COMMIT")
             self._in_doubt = False
@@ -130,19 +125,46 @@ class LogFile:
             return False
         return busy == 0
 
+    def _append_all(self, group: Sequence[Pending], head: Point) -> list[list[Record] | Exception] | None:
+        """Write all calls by one statement; None, and nothing written, when one of them needs a closer look."""
+        start, every = head.seq, list[Record]()
+        outcomes: list[list[Record] | Exception] = []
+        for pending in group:
+            if pending.expect_seq is not None and pending.expect_seq != head.seq:
+                return None
+            try:
+                records, head = _sealed(pending.drafts, head)
+            except Rejected:
+                return None
+            outcomes.append(records)
+            every += records
+        try:
+            self._db.executemany(_INSERT, every)
+        except apsw.ConstraintError:
+            self._db.execute("DELETE FROM events WHERE seq > ?", (start,))
+            return None
+        return outcomes
+
+    def _append_each(self, group: Sequence[Pending], head: Point) -> list[list[Record] | Exception]:
+        """Write the calls one by one, so that each gets its own answer."""
+        outcomes: list[list[Record] | Exception] = []
+        for pending in group:
+            outcome = self._append(pending, head)
+            outcomes.append(outcome)
+            if isinstance(outcome, list) and outcome and outcome[-1].seq > head.seq:
+                head = Point(outcome[-1].seq, outcome[-1].hash)
+        return outcomes
+
     def _append(self, pending: Pending, head: Point) -> list[Record] | Exception:
         if pending.expect_seq is not None and pending.expect_seq != head.seq:
             return self._repeated(pending) or _stale(head.seq, pending.expect_seq)
-        records: list[Record] = []
         try:
-            for draft in pending.drafts:
-                records.append(seal(draft, head))
-                head = Point(records[-1].seq, records[-1].hash)
+            records, _ = _sealed(pending.drafts, head)
             self._db.executemany(_INSERT, records)
         except Rejected as refusal:
             return refusal
         except apsw.ConstraintError:
-            self._db.execute("DELETE FROM events WHERE seq >= ?", (records[0].seq,))
+            self._db.execute("DELETE FROM events WHERE seq > ?", (head.seq,))
             return self._repeated(pending) or _reused()
         return records
 
@@ -285,6 +307,15 @@ class SqliteLog:
         for file in self._files.values():
             await self._worker.run(file.close)
         self._files.clear()
+
+
+def _sealed(drafts: Sequence[Draft], head: Point) -> tuple[list[Record], Point]:
+    """Return the records of these drafts behind a place, and the place of the last."""
+    records: list[Record] = []
+    for draft in drafts:
+        records.append(seal(draft, head))
+        head = Point(records[-1].seq, records[-1].hash)
+    return records, head
 
 
 def _open(path: Path, *, read_only: bool) -> apsw.Connection:
