@@ -83,10 +83,11 @@ class Computer:
         self.merger = Merger(
             self.folders, capturer, view=self.files, shown=self.shown, blobs=parts.blobs, clock=parts.clock
         )
-        reversers = [FilesReverser(self.files, parts.blobs), WorkspacesReverser(self.workspaces)]
-        self.planner = Planner(
-            self.undo_view, self.journal, reversers=reversers, check_open=self.workspaces.check_open
-        )
+        reversers = [
+            FilesReverser(self.files, parts.blobs, check_open=self.workspaces.check_open),
+            WorkspacesReverser(self.workspaces),
+        ]
+        self.planner = Planner(self.undo_view, self.journal, reversers=reversers)
         self.projectors = ProjectorRunner(self.journal, tables, projectors=projectors(self.journal.registry))
         self.automatic = self._automatic_checkpoints()
         self.reactors = ReactorRunner(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from choiros.features.files.changeset import ChangeSet
 from choiros.features.files.decide import Clash, combine, digest_of
@@ -24,9 +24,11 @@ class FilesReverser:
 
     types = frozenset({"file.write", "file.delete", "file.move"})
 
-    def __init__(self, view: FilesView, blobs: BlobStore) -> None:
+    def __init__(self, view: FilesView, blobs: BlobStore, *, check_open: Callable[[str], None]) -> None:
+        """Take what raises Rejected when nothing in a workspace may change."""
         self._view = view
         self._blobs = blobs
+        self._check_open = check_open
 
     async def reverse(self, events: Sequence[Event], leave: frozenset[str]) -> Reversal:
         """Return the facts that take back these events, and what stands against it."""
@@ -36,6 +38,7 @@ class FilesReverser:
                 by_workspace[event.payload.workspace].append((event.seq, event.payload))
         parts: list[Reversal] = []
         for workspace, facts in by_workspace.items():
+            self._check_open(workspace)
             parts.append(
                 await _Reversing(self._view, self._blobs, workspace=workspace, leave=leave).run(facts)
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -34,31 +34,20 @@ class Plan(Struct, frozen=True):
 class Planner:
     """Draws up what an undo would do; nothing is changed."""
 
-    def __init__(
-        self,
-        view: UndoView,
-        journal: Journal,
-        *,
-        reversers: Sequence[Reverser],
-        check_open: Callable[[str], None] | None = None,
-    ) -> None:
-        """Take the reversers, and what raises Rejected when nothing in a workspace may change."""
+    def __init__(self, view: UndoView, journal: Journal, *, reversers: Sequence[Reverser]) -> None:
         self._view = view
         self._journal = journal
         self._reversers = tuple(reversers)
-        self._check_open = check_open
 
     async def undo(self, command: Undo, context: Context) -> Plan:
         """Return the plan of an undo; raises Rejected (`undo.*`) when there is nothing to take back."""
         del context
-        self._check_workspace(command.workspace)
         target, name, seqs = await self._target(command)
         return await self._plan(target, name, seqs=seqs, leave=command.leave)
 
     async def redo(self, command: Redo, context: Context) -> Plan:
         """Return the plan of taking back the newest undo."""
         del context
-        self._check_workspace(command.workspace)
         last = self._view.last_undo(command.workspace)
         if last is None:
             raise nothing("There is no undo to take back.")
@@ -133,10 +122,6 @@ class Planner:
     def _is_final(self, event: Event) -> bool:
         kind = self._journal.registry.get(event.head.event_type)
         return kind is None or kind.effect in FINAL
-
-    def _check_workspace(self, workspace: str) -> None:
-        if self._check_open is not None:
-            self._check_open(workspace)
 
     async def _plan(self, target: Target, name: str, *, seqs: Sequence[int], leave: tuple[str, ...]) -> Plan:
         events = await self._journal.fetch(seqs)

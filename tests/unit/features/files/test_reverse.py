@@ -15,6 +15,7 @@ from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.files.reverse import FilesReverser
 from choiros.features.files.text import TEXT_BYTES_MAX
 from choiros.features.files.view import FilesProjector, FilesView
+from choiros.kernel.errors import Rejected
 from choiros.kernel.event import Draft, Event
 from choiros.kernel.journal import Journal
 from choiros.kernel.reverser import Obstacle, Reversal
@@ -43,6 +44,7 @@ class Past:
         self.view = FilesView(self.tables)
         self.blobs = MemoryBlobs(size_bytes_max=TEXT_BYTES_MAX * 4)
         self.events: list[Event] = []
+        self.closed: set[str] = set()
         self._journal = Journal(MemoryLog(), registry(), user="me")
 
     def _add(self, fact: Struct) -> int:
@@ -73,9 +75,13 @@ class Past:
         return self._add(FileMoved("main", path, to, entry))
 
     def reverse(self, *seqs: int, leave: Iterable[str] = ()) -> Reversal:
-        reverser = FilesReverser(self.view, self.blobs)
+        reverser = FilesReverser(self.view, self.blobs, check_open=self._check_open)
         events = [self.events[seq - 1] for seq in sorted(seqs)]
         return asyncio.run(reverser.reverse(events, frozenset(leave)))
+
+    def _check_open(self, workspace: str) -> None:
+        if workspace in self.closed:
+            raise Rejected("workspaces.closed", "It is put away.", fix="Open it.")
 
     def taken_back(self, *seqs: int, leave: Iterable[str] = ()) -> dict[str, Entry]:
         """Take events back and return what stands then; every content it names is there or given along."""
@@ -247,6 +253,16 @@ def test_links_and_kinds_are_never_merged(past: Past) -> None:
     mine = past.put("a", Entry("link", 0o777, target="two"))
     past.put("a", Entry("link", 0o777, target="three"))
     assert len(past.reverse(mine).obstacles) == 1
+
+
+def test_nothing_is_taken_back_in_a_workspace_that_is_put_away(past: Past) -> None:
+    """C-42."""
+    here, there = past.write("a", b"here"), past.write("a", b"there", workspace="w2")
+    past.closed.add("w2")
+    assert past.reverse(here).facts
+    with pytest.raises(Rejected) as caught:
+        past.reverse(here, there)
+    assert caught.value.code == "workspaces.closed"
 
 
 def test_workspaces_are_reversed_apart(past: Past) -> None:
