@@ -134,3 +134,29 @@ def test_a_push_with_a_secret_is_refused_with_the_place(home: Home, tmp_path: Pa
     home.do(lambda client: client.checkpoint("first"))
     with pytest.raises(Rejected, match=r"deploy\.txt:1"):
         home.do(lambda client: client.push(str(tmp_path / "other.git"), "main"))
+
+
+def test_a_secret_on_a_merged_branch_is_found_though_newer_commits_have_arrived(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-29."""
+    other = tmp_path / "other.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(other)], check=True)
+    home.write("a.txt", b"1\n")
+    home.do(lambda client: client.checkpoint("first"))
+    git(home.folder, "branch", "side")
+    tree = tmp_path / "tree"
+    git(home.folder, "worktree", "add", str(tree), "side")
+    person = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "2001-01-01T00:00:00Z")
+    for content in ("key = AKIA" + "QYLPMN5HFIQR7XYZ\n", "clean\n"):
+        (tree / "deploy.txt").write_text(content)
+        git(tree, "add", ".")
+        git(tree, *person, "commit", "-qm", "side")
+    monkeypatch.delenv("GIT_COMMITTER_DATE")
+    asked = home.do(lambda client: client.push(str(other), "main"))
+    assert isinstance(asked, Asked)
+    home.do(lambda client: client.decide(asked.request, asked.digest, answer="allow", note=""))
+    git(home.folder, *person, "merge", "-q", "--no-ff", "-m", "merged", "side")
+    with pytest.raises(Rejected, match=r"deploy\.txt:1"):
+        home.do(lambda client: client.push(str(other), "main"))

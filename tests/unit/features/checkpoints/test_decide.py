@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from choiros.features.approvals.commands import DecideApproval
-from choiros.features.checkpoints import decide as rules
+from choiros.features.checkpoints import leaving as rules
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint, ReportCommit, ReportPush
 from choiros.features.checkpoints.decide import (
     MESSAGE_MAX,
