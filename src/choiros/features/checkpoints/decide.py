@@ -17,6 +17,7 @@ from choiros.features.checkpoints.events import (
 )
 from choiros.features.checkpoints.leaving import Inspector, history, leaving
 from choiros.features.checkpoints.view import Checkpoint, CheckpointsView
+from choiros.kernel.address import check_address
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Rejected
@@ -84,6 +85,7 @@ class CheckpointsLoader:
     async def push(self, command: PushCheckpoint, context: Context) -> PushState:
         """Read every commit that would leave the machine and look for what must not."""
         del context
+        check_address(command.url)
         self._check_open(command.workspace)
         repository = self._repositories(command.workspace)
         commits = await history(repository)

@@ -208,6 +208,26 @@ def test_a_protected_path_in_a_commit_keeps_a_push_back(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("url", ["https://ada:s3c" + "ret@example.org/a", "../a.git", "git@host:a.git"])
+def test_an_address_that_cannot_be_pushed_to_is_refused_before_anything_is_recorded(
+    tmp_path: Path, url: str
+) -> None:
+    """C-29: else a question with the secret in it would be in the log for ever."""
+
+    async def story() -> None:
+        computer = await Desk(tmp_path).open()
+        await write(computer, "a.md", b"clean")
+        await checkpoint(computer)
+        before = await computer.journal.head()
+        with pytest.raises(Rejected) as refused:
+            await computer.kernel.handle(PushCheckpoint("main", url), computer.context())
+        assert refused.value.code == "repository.bad_url"
+        assert await computer.journal.head() == before
+        await computer.close()
+
+    asyncio.run(story())
+
+
 def test_a_push_arrives_once_the_person_has_allowed_it(tmp_path: Path) -> None:
     """C-29."""
 
