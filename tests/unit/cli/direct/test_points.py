@@ -87,6 +87,48 @@ def test_a_restore_on_a_dirty_tree_loses_nothing_and_can_be_undone(home: Home) -
     assert (home.folder / "a.txt").read_bytes() == b"by hand\n"
 
 
+def test_a_restore_that_was_broken_off_after_its_backup_is_carried_out_the_next_time(home: Home) -> None:
+    """C-08: both backups stay."""
+    home.write("a.txt", b"1\n")
+    point = changed(home.do(lambda client: client.checkpoint("first"))).seqs[0]
+    home.write("a.txt", b"2\n")
+    event = home.do(lambda client: client.status()).events
+    git(home.folder, "update-ref", f"refs/choir/backup/before-{event}/head", "HEAD")
+    home.do(lambda client: client.restore(str(point)))
+    assert (home.folder / "a.txt").read_bytes() == b"1\n"
+    kept = git(home.folder, "for-each-ref", "--format=%(refname)", "refs/choir/backup").split()
+    assert f"refs/choir/backup/before-{event}/head" in kept
+    assert f"refs/choir/backup/before-{event}.2/head" in kept
+
+
+def test_a_restore_whose_checkpoint_got_no_commit_says_so(home: Home) -> None:
+    """C-27: the log has it all, but whoever looks for the commit must know."""
+    home.write("a.txt", b"1\n")
+    point = changed(home.do(lambda client: client.checkpoint("first"))).seqs[0]
+    home.write("a.txt", b"2\n")
+    lock = Path(git(home.folder, "rev-parse", "--git-dir").strip()) / "index.lock"
+    lock.touch()
+    restored = changed(home.do(lambda client: client.restore(str(point))))
+    assert any("Another program is changing the git repository" in one for one in restored.warnings)
+    assert home.read("a.txt") == b"1\n"
+
+
+def test_a_restore_by_commit_keeps_the_permissions_that_git_does_not_know(home: Home) -> None:
+    home.write("a.txt", b"1\n")
+    home.write("run.sh", b"1\n")
+    (home.folder / "a.txt").chmod(0o600)
+    home.do(lambda client: client.checkpoint("first"))
+    commit = git(home.folder, "rev-parse", "HEAD").strip()
+    assert home.do(lambda client: client.preview_restore(commit)).changes == []
+    home.write("a.txt", b"2\n")
+    (home.folder / "a.txt").chmod(0o600)
+    (home.folder / "run.sh").chmod(0o755)
+    home.do(lambda client: client.restore(commit))
+    assert (home.folder / "a.txt").read_bytes() == b"1\n"
+    assert (home.folder / "a.txt").stat().st_mode & 0o777 == 0o600
+    assert (home.folder / "run.sh").stat().st_mode & 0o777 == 0o644
+
+
 def test_a_restore_by_commit_leaves_what_commits_never_hold(home: Home) -> None:
     home.write("a.txt", b"1\n")
     home.write(".env", b"SECRET=1\n")
