@@ -17,7 +17,6 @@ from choiros.features.checkpoints.decide import command_types as checkpoint_comm
 from choiros.features.checkpoints.react import AutomaticCheckpoints, Committer
 from choiros.features.checkpoints.view import CheckpointsView
 from choiros.features.files.capture import Capturer
-from choiros.features.files.ignore import Ignore
 from choiros.features.files.load import FilesLoader
 from choiros.features.files.load import command_types as file_commands
 from choiros.features.files.react import Merger
@@ -61,7 +60,6 @@ class Computer:
         self.settings = settings
         self.tables = tables
         self.holds_lock = False
-        self.left_out = Ignore("", checkpoint=True).matches
         self.journal = Journal(parts.log, registry(), user=settings.user)
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
@@ -123,7 +121,7 @@ class Computer:
             self.files,
             self.repository,
             blobs=self.parts.blobs,
-            leave_out=self.left_out,
+            rules=self.files_loader,
             handle=self._reported,
         )
 

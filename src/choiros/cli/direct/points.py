@@ -94,7 +94,8 @@ class Points(Reads):
             repository = self._computer.repository(self._id)
             found_there = await repository.files(commit, self._computer.parts.blobs)
             wanted = {path: _as_it_stands(entry, now.get(path)) for path, entry in found_there.items()}
-            kept = kept_in_commits(now, self._computer.left_out)
+            rules = await self._computer.files_loader.ignore_in_commits(now)
+            kept = kept_in_commits(now, rules.matches)
             gone = [path for path in kept if path not in wanted]
             name = commit
         changes = [Change(path, None) for path in gone]

@@ -41,8 +41,6 @@ class WorkspaceFiles(Protocol):
 
 
 Repositories = Callable[[str], Repository]
-LeaveOut = Callable[[str, bool], bool]
-"""Says which paths never enter a commit: secrets, logs, databases, what can be made again."""
 
 
 class PushState(Struct, frozen=True):

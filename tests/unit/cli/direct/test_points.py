@@ -39,6 +39,19 @@ def test_secrets_and_what_can_be_made_again_stay_out_of_commits(home: Home) -> N
     assert ".env" in home.paths()
 
 
+def test_the_ignore_file_says_what_commits_leave_out_and_take_back(home: Home) -> None:
+    """C-28: also what was committed before the rule came."""
+    for path in ("later.txt", "server.log", "kept.txt"):
+        home.write(path, b"1")
+    home.do(lambda client: client.checkpoint("before"))
+    home.write(".choirignore", b"later.txt\n!server.log\n")
+    home.do(lambda client: client.checkpoint("after"))
+    tree = ("ls-tree", "-r", "--name-only")
+    assert git(home.folder, *tree, "HEAD~1").split() == ["kept.txt", "later.txt"]
+    assert git(home.folder, *tree, "HEAD").split() == [".choirignore", "kept.txt", "server.log"]
+    assert "later.txt" in home.paths()
+
+
 def test_the_state_tells_what_changed_since_the_checkpoint(home: Home) -> None:
     home.write("a.txt", b"1\n")
     home.do(lambda client: client.checkpoint("first"))

@@ -190,6 +190,10 @@ LEFT_OUT = [
     ".ssh/config",
     "a/.git/config",
     ".Choir/log.db",
+    ".ENV",
+    "keys/SERVER.PEM",
+    "ID_RSA",
+    "Data/App.SQLite3",
 ]
 KEPT = [
     "a.md",
