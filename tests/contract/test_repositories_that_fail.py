@@ -241,6 +241,37 @@ async def test_unchanged_content_is_not_read_again_not_even_after_a_restart(work
     workspace.assert_sound()
 
 
+class Receiving(Shelf):
+    """A store that counts what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+
+    async def put(self, chunks: AsyncIterator[bytes] | bytes) -> str:
+        self.puts += 1
+        return await super().put(chunks)
+
+
+async def test_what_the_next_commit_holds_as_well_is_not_read_again(workspace: Workspace) -> None:
+    for number in range(50):
+        workspace.write(f"folder/{number}", str(number))
+    first = await workspace.checkpoint()
+    workspace.write("folder/1", "changed")
+    workspace.write("folder/2", "2", 0o755)
+    second = await workspace.checkpoint()
+    receiving = Receiving()
+    before = await workspace.repository.files(first, receiving)
+    assert receiving.puts == 50
+    after = await workspace.repository.files(second, receiving)
+    assert receiving.puts == 51
+    assert {path for path, entry in after.items() if before[path] != entry} == {"folder/1", "folder/2"}
+    assert after["folder/2"].mode == 0o755
+    other = Receiving()
+    assert await workspace.repository.files(second, other) == after
+    assert other.puts == 50
+
+
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda _: b"",
     "only the beginning": lambda whole: whole[:13],
