@@ -31,10 +31,7 @@ def disk_parts(resolved: Resolved) -> Parts:
     data, worker, clock = base / ".choir", InlineWorker(), SystemClock()
     for directory in (resolved.home, base.parent, base, data):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    guard = resolved.home / ".gitignore"
-    if not guard.exists():
-        # Whoever makes a repository of the data directory shall not commit anybody's log, keys or settings.
-        guard.write_text("*\n", encoding="ascii")
+    _guard(resolved.home, data)
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
@@ -49,9 +46,13 @@ def disk_parts(resolved: Resolved) -> Parts:
 
     def repository_of(workspace: str, folder: str | None) -> Repository:
         from choiros.engines.repository.libgit import LibgitRepository  # noqa: PLC0415
+        from choiros.features.files.ignore import CHECKPOINT_DEFAULTS, DEFAULTS  # noqa: PLC0415
 
         return LibgitRepository(
-            data / "git" / f"{workspace}.git", worker, work_folder=place(workspace, folder)
+            data / "git" / f"{workspace}.git",
+            worker,
+            work_folder=place(workspace, folder),
+            exclude=DEFAULTS + CHECKPOINT_DEFAULTS,
         )
 
     def watcher_of(workspace: str, folder: str | None, skip: Skip) -> Watcher:  # noqa: PLR0917 - called by position
@@ -71,3 +72,10 @@ def disk_parts(resolved: Resolved) -> Parts:
         place=lambda workspace, folder: str(place(workspace, folder)),
         watcher=watcher_of,
     )
+
+
+def _guard(*folders: Path) -> None:
+    """Let nobody who makes a repository of one of these folders commit anybody's log, keys or settings."""
+    for guard in (folder / ".gitignore" for folder in folders):
+        if not guard.exists():
+            guard.write_text("*\n", encoding="ascii")

@@ -46,6 +46,7 @@ def test_a_person_gets_exactly_the_documented_places(tmp_path: Path) -> None:
         "users",
         "users/me",
         "users/me/.choir",
+        "users/me/.choir/.gitignore",
         "users/me/.choir/blobs",
         "users/me/.choir/lock",
         "users/me/.choir/log.db",

@@ -39,6 +39,18 @@ def test_secrets_and_what_can_be_made_again_stay_out_of_commits(home: Home) -> N
     assert ".env" in home.paths()
 
 
+def test_the_persons_own_git_neither_adds_nor_cleans_away_what_commits_leave_out(home: Home) -> None:
+    """C-28: what git takes for untracked, 'git add -A' would commit and 'git clean' delete."""
+    for path in (".env", "data/app.sqlite", "kept.txt"):
+        home.write(path, b"1")
+    home.do(lambda client: client.checkpoint("all"))
+    (home.folder / "new.txt").write_bytes(b"1")
+    assert git(home.folder, "status", "--porcelain", "-uall") == "?? new.txt\n"
+    git(home.folder, "clean", "-fdq")
+    assert (home.folder / ".env").exists()
+    assert (home.folder / "data/app.sqlite").exists()
+
+
 def test_the_ignore_file_says_what_commits_leave_out_and_take_back(home: Home) -> None:
     """C-28: also what was committed before the rule came."""
     for path in ("later.txt", "server.log", "kept.txt"):

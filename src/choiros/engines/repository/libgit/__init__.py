@@ -34,17 +34,25 @@ class LibgitRepository:
     """The commits of one workspace, in a git directory that lies outside of it.
 
     `work_folder` is the workspace's folder. When it holds no `.git`, one is put there, once, when the
-    repository is made; whatever is there already is neither touched nor read. `sign_in` says what a push may
-    show to a server; without it only servers that ask nothing can be reached. Times are Unix milliseconds, of
-    which git keeps the full seconds.
+    repository is made; whatever is there already is neither touched nor read. `exclude` holds the patterns of
+    what the person's own git shall neither add nor clean away; once written it is theirs to change. `sign_in`
+    says what a push may show to a server; without it only servers that ask nothing can be reached. Times are
+    Unix milliseconds, of which git keeps the full seconds.
     """
 
     def __init__(
-        self, git_dir: Path, worker: Worker, *, work_folder: Path | None = None, sign_in: SignIn | None = None
+        self,
+        git_dir: Path,
+        worker: Worker,
+        *,
+        work_folder: Path | None = None,
+        exclude: str = "",
+        sign_in: SignIn | None = None,
     ) -> None:
         self._git_dir = git_dir.absolute()
         self._worker = worker
         self._work_folder = work_folder
+        self._exclude = exclude
         self._sign_in = sign_in
         self._git: Blocking | None = None
         self._one_commit = asyncio.Lock()
@@ -172,7 +180,7 @@ class LibgitRepository:
             # pygit2 takes 50 ms to import: not before the first call.
             from choiros.engines.repository.libgit.blocking import Blocking  # noqa: PLC0415
 
-            self._git = Blocking(self._git_dir, self._work_folder)
+            self._git = Blocking(self._git_dir, self._work_folder, exclude=self._exclude)
         return self._git
 
 

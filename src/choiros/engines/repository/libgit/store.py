@@ -44,8 +44,9 @@ pygit2.settings.enable_strict_object_creation(value=False)
 class Store:
     """The blocking half of the engine; each call opens the repository anew, as a person may change it too."""
 
-    def __init__(self, git_dir: Path, work_folder: Path | None) -> None:
+    def __init__(self, git_dir: Path, work_folder: Path | None, *, exclude: str = "") -> None:
         self.git_dir = git_dir
+        self._exclude = exclude
         self.work_folder = work_folder
         self.index = GitIndex(git_dir)
         self._own = git_dir / "choir"
@@ -211,7 +212,7 @@ class Store:
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "choir"):
             (new / folder).mkdir(parents=True)
         (new / "config").write_text(CONFIG)
-        (new / "info/exclude").write_text(".choir-tmp-*\n")
+        (new / "info/exclude").write_text(f".choir-tmp-*\n{self._exclude}")
         (new / "HEAD").write_text("ref: refs/heads/main\n")
         new.rename(self.git_dir)
         repo = self.open()
