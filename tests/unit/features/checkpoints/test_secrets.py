@@ -62,8 +62,8 @@ CANARIES = [
     ("private_key", "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ" + MIXED + MIXED[:40]),
     ("assigned_secret", "<pass" + f"word>{MIXED[:16]}</password>"),
     ("bearer_token", "Authorization: " + "Bearer " + MIXED[:40]),
-    ("encoded_password", "Authorization: " + "Basic bWU6cTdadDJtWHY5THA0Ums4V2M="),
-    ("encoded_password", '"ghcr.io": {"au' + 'th": "bWU6cTdadDJtWHY5THA0Ums4V2M="}'),
+    ("encoded_password", "Authorization: " + "Basic " + "bWU6cTdadDJtWHY5THA0Ums4V2M="),
+    ("encoded_password", '"ghcr.io": {"au' + 'th": "' + 'bWU6cTdadDJtWHY5THA0Ums4V2M="}'),
     ("netrc_password", "machine api.example.org login me pass" + f"word {MIXED[:16]}"),
     (
         "assigned_secret",
