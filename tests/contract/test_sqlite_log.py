@@ -92,6 +92,7 @@ def killed_after(path: Path, acknowledged: int, start: int) -> list[int]:
 
 
 def test_what_append_returned_survives_a_kill_at_once_and_nothing_is_half_written(tmp_path: Path) -> None:
+    """C-18."""
     known: set[int] = set()
     for number in range(ROUNDS):
         known |= set(killed_after(tmp_path / "log.db", 1 + 17 * number, 1_000_000 * (number + 1)))
@@ -106,12 +107,24 @@ def test_what_append_returned_survives_a_kill_at_once_and_nothing_is_half_writte
 
 
 def test_the_durable_settings_are_really_in_force(tmp_path: Path) -> None:
+    """F-05."""
     file = LogFile(tmp_path / "log.db")
     values = {name: file._db.pragma(name) for name in ("journal_mode", "synchronous", "mmap_size")}
     assert values == {"journal_mode": "wal", "synchronous": 2, "mmap_size": 0}
     marks = {name: file._db.pragma(name) for name in ("application_id", "user_version", "page_size")}
     assert marks == {"application_id": APPLICATION_ID, "user_version": FORMAT, "page_size": 4096}
     file.close()
+
+
+def test_a_log_holds_records_each_number_and_each_id_once(tmp_path: Path) -> None:
+    """F-05."""
+    db = LogFile(tmp_path / "log.db")._db
+    assert [name for (name,) in db.execute("SELECT name FROM pragma_table_info('events')")] == [
+        *Record._fields
+    ]
+    assert list(db.execute("SELECT name FROM pragma_table_info('events') WHERE pk")) == [("seq",)]
+    assert list(db.execute("SELECT \"unique\" FROM pragma_index_list('events')")) == [(1,)]
+    db.close()
 
 
 def test_sqlite_is_one_without_the_race_in_its_write_ahead_log() -> None:
@@ -211,6 +224,7 @@ TAKING_TURNS = """
 
 
 def test_two_processes_that_take_turns_write_one_history(tmp_path: Path) -> None:
+    """F-05."""
     command = [sys.executable, "-c", textwrap.dedent(TAKING_TURNS), str(tmp_path)]
     with subprocess.Popen([*command, "1000"]) as one, subprocess.Popen([*command, "2000"]) as other:
         assert (one.wait(60), other.wait(60)) == (0, 0)
@@ -439,6 +453,7 @@ def schema_of(path: Path) -> list[tuple[str]]:
 def test_an_older_log_is_brought_up_to_date_after_a_copy_of_it_was_kept(
     tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
+    """C-32."""
     (tmp_path / "old").mkdir()
     records = asyncio.run(filled(tmp_path / "old"))
     request.getfixturevalue("next_format")
@@ -457,6 +472,7 @@ def test_an_older_log_is_brought_up_to_date_after_a_copy_of_it_was_kept(
 def test_a_log_of_the_next_format_is_refused_by_this_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """C-32."""
     with monkeypatch.context() as patch:
         patch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE more(x INTEGER) STRICT;"))
         asyncio.run(filled(tmp_path))

@@ -1,6 +1,7 @@
 """The log on a disk that is full, read-only or failing: refused means that nothing was written, also after a crash."""
 
 import asyncio
+import os
 import shutil
 import subprocess
 import sys
@@ -137,6 +138,29 @@ def test_a_flush_that_fails_under_the_eyes_of_a_reader_is_told_as_uncertain(tmp_
         reader.close()
         asyncio.run(log.append("me", [draft(4)]))
         assert ids(asyncio.run(read_all(log))) == [draft(number).id for number in (1, 2, 4)]
+        asyncio.run(log.close())
+
+
+def test_what_a_failed_flush_left_behind_is_gone_from_the_disk_before_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[tuple[str, int]] = []
+    real = os.fsync
+
+    def noting(descriptor: int) -> None:
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        flushed.append((name, os.fstat(descriptor).st_size))
+        real(descriptor)
+
+    with watched_disk() as disk:
+        log = log_at(tmp_path)
+        asyncio.run(log.append("me", [draft(1)]))
+        monkeypatch.setattr(os, "fsync", noting)
+        disk.break_at(1, "sync: error")
+        with pytest.raises(Unavailable, match="Nothing was written"):
+            asyncio.run(log.append("me", [draft(2)]))
+        assert flushed == [("log.db-wal", 0)]
+        disk.heal()
         asyncio.run(log.close())
 
 

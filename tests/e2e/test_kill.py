@@ -1,4 +1,7 @@
-"""The computer is killed at any moment: what it acknowledged is there, and folder, views and log agree (C-18, C-68)."""
+"""The computer is killed at any moment: what it acknowledged is there, and folder, views and log agree.
+
+This shows C-18 and C-68, and of C-16 that what is kept outlives every process.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every setting has one value with a known origin, and a broken one tells what to do."""
+"""Every setting has one value with a known origin (C-13), and a broken one tells what to do (K-46)."""
 
 import tomllib
 from pathlib import Path

@@ -14,12 +14,14 @@ from choiros.engines.repository.memory import MemoryRepository
 from choiros.engines.tables.sqlite import SqliteCabinet
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint
+from choiros.features.files.events import FileDeleted, FileWritten
 from choiros.features.files.view import FilesProjector
 from choiros.kernel.command import Context
 from choiros.kernel.dispatch import Asked
-from choiros.kernel.event import Record
+from choiros.kernel.event import Draft, Record
+from choiros.kernel.tree import Entry
 from choiros.settings import Settings, SnapshotSettings
-from choiros.wiring import Computer, rebuild
+from choiros.wiring import Computer, rebuild, registry
 from tests.computers import Desk
 from tests.golden.record import desk as golden_desk
 from tests.golden.record import story as golden_story
@@ -95,6 +97,8 @@ def test_what_is_rebuilt_is_what_was_there(tmp_path: Path, full: bool) -> None:
 
 
 def test_a_history_with_everything_in_it_is_rebuilt_as_it_was(tmp_path: Path) -> None:
+    """C-25."""
+
     async def story() -> None:
         desk = golden_desk(tmp_path)
         computer = await golden_story(desk)
@@ -111,6 +115,8 @@ def test_a_history_with_everything_in_it_is_rebuilt_as_it_was(tmp_path: Path) ->
 
 
 def test_with_a_snapshot_only_the_tail_is_read(tmp_path: Path) -> None:
+    """C-79."""
+
     async def story() -> None:
         desk, digests, snapshot = await lived_in(tmp_path)
         log = counted(desk)
@@ -123,6 +129,44 @@ def test_with_a_snapshot_only_the_tail_is_read(tmp_path: Path) -> None:
         await rebuild(desk.parts(), desk.settings, full=True)
         assert log.lowest == 1
 
+    asyncio.run(story())
+
+
+def test_a_long_history_is_rebuilt_from_its_tail_as_from_its_beginning(tmp_path: Path, soak: bool) -> None:
+    """C-79: with 100,000 events in the long form of the tests."""
+    count = 100_000 if soak else 3_000
+
+    def drafts(start: int, end: int) -> list[Draft]:
+        made: list[Draft] = []
+        for number in range(start, end):
+            path, there = f"d{number % 50}", (number // 50) % 2
+            entry = Entry("dir", 0o755)
+            fact = FileDeleted("main", path, entry) if there else FileWritten("main", path, entry)
+            name = f"01900000-0000-7000-9000-{number:012x}"
+            kind = known.type_of(fact).name
+            made.append(Draft(name, number, "me", "user", kind, known.encode(fact), bytes(16)))
+        return made
+
+    async def story() -> None:
+        desk = Desk(tmp_path, log=Counting(MemoryLog()), settings=Settings(snapshots=SnapshotSettings(1)))
+        computer = await desk.open()
+        await computer.journal.append(drafts(0, count))
+        await computer.start()
+        kept = await computer.keep_snapshot()
+        assert kept is not None
+        await computer.journal.append(drafts(count, count + 100))
+        await computer.start()
+        digests = computer.projectors.digests()
+        await computer.close()
+        log = counted(desk)
+        log.lowest, log.count = 10**9, 0
+        rebuilt = await rebuild(desk.parts(), desk.settings)
+        assert (rebuilt.snapshot, rebuilt.digests) == (kept.seq, digests)
+        assert log.lowest > count
+        assert log.count < 200
+        assert (await rebuild(desk.parts(), desk.settings, full=True)).digests == digests
+
+    known = registry()
     asyncio.run(story())
 
 

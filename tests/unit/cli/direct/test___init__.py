@@ -52,3 +52,15 @@ def test_nobody_can_commit_the_data_directory_by_accident(home: Home) -> None:
         subprocess.run(["git", "add", "-A"], cwd=place, check=True, capture_output=True)
         done = subprocess.run(["git", "ls-files"], cwd=place, check=True, capture_output=True, text=True)
         assert [path for path in done.stdout.split() if path != "workspace"] == []
+
+
+def test_a_repository_around_the_data_directory_takes_nothing_of_it(home: Home) -> None:
+    """K-47: the person's own git, in the data directory and above it, takes nothing of it."""
+    home.write("a.txt", b"1")
+    home.do(lambda client: client.checkpoint("first"))
+    (home.path / "choiros.toml").write_text("lock_timeout_s = 5\n")
+    for top in (home.path.parent, home.path):
+        subprocess.run(["git", "init", "-q", str(top)], check=True)
+        subprocess.run(["git", "-C", str(top), "add", "-A"], check=True)
+        listed = subprocess.run(["git", "-C", str(top), "ls-files"], check=True, capture_output=True)
+        assert listed.stdout == b""

@@ -19,6 +19,7 @@ def git(folder: Path, *words: str) -> str:
 
 
 def test_a_checkpoint_is_a_commit_that_git_reads_in_the_folder(home: Home) -> None:
+    """C-76."""
     home.write("a.txt", b"1\n")
     seq = changed(home.do(lambda client: client.checkpoint("first"))).seqs[0]
     assert git(home.folder, "log", "--format=%s").split() == ["first"]
@@ -30,6 +31,7 @@ def test_a_checkpoint_is_a_commit_that_git_reads_in_the_folder(home: Home) -> No
 
 
 def test_secrets_and_what_can_be_made_again_stay_out_of_commits(home: Home) -> None:
+    """C-28."""
     for path in (".env", "server.log", "keys/id_ed25519", "data/app.sqlite", "kept.txt"):
         home.write(path, b"1")
     (home.folder / "web/node_modules/x").mkdir(parents=True)
@@ -65,6 +67,7 @@ def test_the_ignore_file_says_what_commits_leave_out_and_take_back(home: Home) -
 
 
 def test_the_state_tells_what_changed_since_the_checkpoint(home: Home) -> None:
+    """C-76."""
     home.write("a.txt", b"1\n")
     home.do(lambda client: client.checkpoint("first"))
     assert home.do(lambda client: client.git_state()).changes == []
@@ -76,6 +79,7 @@ def test_the_state_tells_what_changed_since_the_checkpoint(home: Home) -> None:
 
 
 def test_a_preview_of_a_restore_lists_exactly_what_it_would_change_and_changes_nothing(home: Home) -> None:
+    """C-27."""
     home.write("a.txt", b"1\n")
     point = changed(home.do(lambda client: client.checkpoint("first"))).seqs[0]
     home.write("a.txt", b"2\n")

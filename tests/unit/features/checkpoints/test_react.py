@@ -236,6 +236,8 @@ def desk_with(tmp_path: Path, *, events_max: int = 1000, minutes_max: int = 1000
 
 
 def test_a_checkpoint_is_made_after_so_many_changes(tmp_path: Path) -> None:
+    """C-76."""
+
     async def story() -> None:
         computer = await desk_with(tmp_path, events_max=3).open()
         await write(computer, "a", "b")
@@ -280,6 +282,8 @@ def test_each_workspace_counts_for_itself(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_made_some_time_after_the_first_change(tmp_path: Path) -> None:
+    """C-76."""
+
     async def story() -> None:
         desk = desk_with(tmp_path, minutes_max=30)
         computer = await desk.open()

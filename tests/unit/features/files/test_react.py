@@ -204,6 +204,30 @@ def test_something_that_cannot_be_kept_is_not_overwritten_and_the_reason_is_told
     told(story)
 
 
+def test_what_stands_in_the_way_in_one_folder_does_not_keep_the_others_behind() -> None:
+    async def story(folder: Folder) -> None:
+        other = folder.doors.others["w2"] = MemoryTree()
+        folder.tree.outside_special("a")
+        events = [await folder.says("a", b"one"), *await folder.happen(FileWritten("w2", "b", DIRECTORY))]
+        with pytest.raises(Conflict, match="does not show a"):
+            await folder.follow(*events)
+        assert list(other._nodes) == ["b"]
+
+    told(story)
+
+
+def test_while_a_folder_is_changed_it_is_noted_that_a_crash_may_leave_something() -> None:
+    async def story(folder: Folder) -> None:
+        noted: list[bool] = []
+        folder.tree.on_step = lambda _: noted.append(folder.shown.was_broken_off("main"))
+        await folder.follow(await folder.says("a", b"one"), await folder.says("b", b"two"))
+        assert noted
+        assert all(noted)
+        assert not folder.shown.was_broken_off("main")
+
+    told(story)
+
+
 # --- Looking at a folder ---
 
 

@@ -140,7 +140,7 @@ def test_workspaces_do_not_see_each_other() -> None:
     assert view.below("main") == {"a": A}
     assert view.below("other") == {}
     assert view.below_at("other", "", seq=2) == {"a": B}
-    assert view.below_at("main", "", seq=1) == {"a": A}
+    assert [view.below_at("main", "", seq=seq) for seq in (1, 2, 3)] == [{"a": A}] * 3
     assert view.history("main", "a") == [Version("a", 1, A)]
     assert view.touching("main", "a") == [1]
     assert view.paths_changed("main", 1, until=3) == []
