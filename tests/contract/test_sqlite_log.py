@@ -256,6 +256,17 @@ def test_a_follower_sees_what_another_process_writes(tmp_path: Path) -> None:
 
 Change = Callable[[sqlite3.Connection], object]
 
+
+def retyped(db: sqlite3.Connection, change: str) -> None:
+    """Give a column a value that the schema forbids, as a changed byte in the file can."""
+    schema = "CREATE TABLE events(seq INTEGER PRIMARY KEY, id TEXT UNIQUE, head, salt, payload, hash)"
+    db.executescript(
+        f"PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = '{schema}' WHERE name = 'events';"
+        "PRAGMA writable_schema = RESET;"
+    )
+    db.execute(f"UPDATE events SET {change} WHERE seq = 3")
+
+
 FORGED = seal(draft(77), Point(2, bytes(32)))
 CHANGES: dict[str, tuple[Change, int]] = {
     "payload edited": (lambda db: db.execute("UPDATE events SET payload = x'7b7d20' WHERE seq = 3"), 3),
@@ -296,6 +307,9 @@ CHANGES: dict[str, tuple[Change, int]] = {
         ),
         4,
     ),
+    "head turned into a number": (lambda db: retyped(db, "head = 7"), 3),
+    "salt turned into a number": (lambda db: retyped(db, "salt = 7"), 3),
+    "hash turned into nothing": (lambda db: retyped(db, "hash = NULL"), 3),
     "first row numbered 0": (lambda db: db.execute("UPDATE events SET seq = 0 WHERE seq = 1"), 1),
 }
 

@@ -16,7 +16,7 @@ import pytest
 from choiros.engines.clock.system import SystemClock
 from choiros.engines.log.sqlite import LogFile, SqliteLog
 from choiros.engines.worker.inline import InlineWorker
-from choiros.kernel.errors import Unavailable
+from choiros.kernel.errors import Corrupt, Unavailable
 from choiros.kernel.event import Draft, Record
 from choiros.testing.log_contract import draft, drafts, read_all, seqs
 from tests.contract.watched_disk import FAULTS, Disk, Fault, watched_disk
@@ -374,3 +374,26 @@ def test_a_directory_that_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         asyncio.run(log_at(tmp_path / "gone").append("me", [draft(1)]))
     assert caught.value.code == "log.unavailable"
+
+
+# --- A disk that gives back other bytes ---
+
+
+def test_text_that_is_no_text_any_more_is_damage_however_it_is_asked_for(tmp_path: Path) -> None:
+    async def filled() -> None:
+        log = log_at(tmp_path)
+        await log.append("me", [draft(number) for number in range(4)])
+        await log.close()
+
+    async def asked() -> None:
+        log = log_at(tmp_path)
+        for ask in (read_all, lambda log: log.fetch("me", [3])):
+            with pytest.raises(Corrupt, match="not valid UTF-8") as caught:
+                await ask(log)
+            assert caught.value.code == "log.damaged"
+        await log.close()
+
+    asyncio.run(filled())
+    path, name = tmp_path / "log.db", draft(2).id.encode()
+    path.write_bytes(path.read_bytes().replace(name, b"\xff" * len(name)))
+    asyncio.run(asked())

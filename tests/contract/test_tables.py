@@ -1,5 +1,6 @@
 """The derived tables keep the promises of the port; those on disk also about damage and crashes."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -154,6 +155,39 @@ def test_a_damaged_file_is_noticed_at_the_latest_when_it_is_read(
         contents(SqliteCabinet(tmp_path).open())
     assert caught.value.code == "state.damaged"
     assert "choir rebuild" in caught.value.fix
+
+
+def test_text_that_is_no_text_any_more_is_damage_however_it_is_asked_for(tmp_path: Path) -> None:
+    tables = SqliteCabinet(tmp_path).open()
+    tables.script("CREATE TABLE notes(word TEXT PRIMARY KEY) STRICT; INSERT INTO notes VALUES ('umbrella')")
+    tables.close()
+    path = tmp_path / "state.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"umbrella", b"umbr\xff\xfe\xfda"))
+    tables = SqliteCabinet(tmp_path).open()
+    for ask in (lambda: tables.query("SELECT word FROM notes"), lambda: tables.digest(["notes"])):
+        with pytest.raises(Corrupt, match="not valid UTF-8") as caught:
+            ask()
+        assert caught.value.code == "state.damaged"
+    tables.close()
+
+
+def test_a_snapshot_that_cannot_be_read_is_none_or_told_as_damaged(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    tables = filled(cabinet.open())
+    gone = cabinet.save(tables, 7)
+    tables.script("CREATE TABLE more(word)")
+    kept = cabinet.save(tables, 8)
+    tables.close()
+    file_of(tmp_path, gone).rename(tmp_path / "elsewhere")
+    place = tmp_path / "snapshots" / f"{gone.seq:012d}-{gone.digest}.sqlite"
+    os.mkfifo(place)
+    assert cabinet.snapshots() == [kept]
+    place.unlink()
+    place.mkdir()
+    assert cabinet.snapshots() == [kept]
+    with pytest.raises(Corrupt) as caught:
+        cabinet.beside(gone)
+    assert caught.value.code == "snapshot.damaged"
 
 
 def test_an_empty_file_is_an_empty_cabinet(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from choiros.kernel.lock import Lock
+    from choiros.kernel.tables import Tables
     from choiros.settings import Settings
     from choiros.wiring.parts import Parts
 
@@ -41,6 +42,10 @@ async def _opened(
 ) -> Computer:
     try:
         tables = parts.cabinet.open()
+        if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
+            # They are gone: made again from the newest snapshot, not from the first event.
+            await rebuild(parts, settings)
+            tables = parts.cabinet.open()
         computer = Computer(parts, settings, tables=tables)
         if fresh:
             await computer.start()
@@ -52,6 +57,10 @@ async def _opened(
         computer = Computer(parts, settings, tables=parts.cabinet.open())
         await computer.start()
     return computer
+
+
+def _are_empty(tables: Tables) -> bool:
+    return not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:

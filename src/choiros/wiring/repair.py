@@ -83,8 +83,8 @@ async def _vouched_for(cabinet: Cabinet, journal: Journal) -> list[Snapshot]:
 def _take_over(cabinet: Cabinet, journal: Journal, *, fresh: Tables, seq: int) -> dict[str, str]:
     """Bring what the log cannot tell into the fresh tables; return the state hashes of the current ones.
 
-    No hashes when the current tables cannot be read, or are not as new. What cannot be read is not known any
-    more: the folders are looked at again, and reactors go on behind the newest event.
+    No hashes when the current tables cannot be read, or are not as new. What cannot be read, or is not there, is
+    not known any more: the folders are looked at again, and reactors go on behind the newest event.
     """
     for table in NOT_DERIVED:
         fresh.run(f"DELETE FROM {table}", [()])
@@ -96,8 +96,10 @@ def _take_over(cabinet: Cabinet, journal: Journal, *, fresh: Tables, seq: int) -
     try:
         runner = _runner(journal, current)
         runner.prepare()
-        _copy(current, fresh)
-        return runner.digests() if runner.position().seq == seq else {}
+        seen = runner.position().seq
+        if seen:
+            _copy(current, fresh)
+        return runner.digests() if seen == seq else {}
     except (Corrupt, Stale, Rejected):
         return {}
     finally:

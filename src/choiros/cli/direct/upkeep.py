@@ -17,6 +17,7 @@ from choiros.cli.client import (
 )
 from choiros.cli.direct.answers import Answers
 from choiros.cli.direct.opened import Opened, approval_line, tell
+from choiros.cli.errors import explained
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.files.load import IGNORE_FILE
 from choiros.features.workspaces.commands import (
@@ -28,7 +29,7 @@ from choiros.features.workspaces.commands import (
     UseWorkspace,
     WorkspaceCommand,
 )
-from choiros.kernel.errors import Conflict, Rejected, Unavailable
+from choiros.kernel.errors import ChoirError, Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
 from choiros.wiring import disk_parts, open_computer, rebuild
 
@@ -106,7 +107,6 @@ class Upkeep(Opened):
         """Make everything that is derived again, the files in the folders included."""
         old = self._computer
         parts = disk_parts(self._resolved)
-        old.tables.close()
         rebuilt = await rebuild(old.parts, old.settings, full=full)
         await old.close()
         self._computer = await open_computer(parts, old.settings, write=True, notice=tell)
@@ -191,9 +191,17 @@ class Upkeep(Opened):
         """Let go of everything."""
         try:
             if self._computer.holds_lock:
-                await self._computer.keep_snapshot()
+                await self._keep_snapshot()
         finally:
             await self._computer.close()
+
+    async def _keep_snapshot(self) -> None:
+        """Keep a snapshot when one is due; without it a rebuild takes longer, and what was done is done."""
+        try:
+            await self._computer.keep_snapshot()
+        except (ChoirError, OSError) as error:
+            trouble = explained(error)
+            tell(f"No snapshot of the state was kept: {trouble.message} {trouble.fix}")
 
 
 def _own_folder(folder: str, home: Path) -> str:

@@ -36,6 +36,9 @@ MIGRATIONS = (
 )
 """Step i leads from format i to format i + 1; a step that was released is never edited."""
 
+FAILURES = (apsw.Error, OSError, UnicodeDecodeError)
+"""What the disk may answer with; SQLite hands out text as it finds it, also where a byte was changed."""
+
 _COLUMNS = "seq, id, head, salt, payload, hash"
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -240,7 +243,7 @@ class SqliteLog:
         outcomes: Sequence[list[Record] | Exception]
         try:
             outcomes = await self._worker.run(lambda: self._file(user).commit(group))
-        except (apsw.Error, OSError) as error:
+        except FAILURES as error:
             certain = await self._worker.run(lambda: self._let_go(user))
             outcomes = [_explained(error, self._path_of(user), certain=certain)] * len(group)
         except ChoirError as error:
@@ -267,7 +270,7 @@ class SqliteLog:
     async def _ask(self, user: str, call: Callable[[LogFile], T]) -> T:
         try:
             return await self._worker.run(lambda: call(self._file(user)))
-        except (apsw.Error, OSError) as error:
+        except FAILURES as error:
             raise _explained(error, self._path_of(user)) from error
 
     async def head(self, user: str) -> Point:
@@ -415,7 +418,9 @@ def _damaged(path: Path, reason: str) -> Corrupt:
     )
 
 
-def _explained(error: apsw.Error | OSError, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
+def _explained(error: Exception, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
+    if isinstance(error, UnicodeDecodeError):
+        return _damaged(path, "text in it is not valid UTF-8")
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)):
         return _damaged(path, str(error))
     if isinstance(error, apsw.FullError):

@@ -161,6 +161,9 @@ def _explained() -> Generator[None]:
         yield
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError) as error:
         raise damaged(str(error)) from error
+    except UnicodeDecodeError as error:
+        # SQLite hands out text as it finds it; only what Python makes of it tells that a byte was changed.
+        raise damaged("text in it is not valid UTF-8") from error
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
         raise Unavailable(
             "state.unavailable",
@@ -203,8 +206,9 @@ class SqliteCabinet:
 
     def _copy(self, snapshot: Snapshot) -> None:
         hasher = hashlib.sha256()
+        # What cannot be read, for whatever reason, serves no better than what was changed.
         with (
-            suppress(FileNotFoundError),
+            suppress(OSError),
             self._path(snapshot).open("rb") as source,
             self._next.open("wb") as target,
         ):
@@ -252,7 +256,7 @@ class SqliteCabinet:
         found: list[Snapshot] = []
         for path in self._snapshots.glob("*.sqlite"):
             seq, _, digest = path.stem.partition("-")
-            if seq.isdigit() and len(digest) == _DIGEST_LENGTH:
+            if seq.isdigit() and len(digest) == _DIGEST_LENGTH and path.is_file():
                 found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 

@@ -16,6 +16,7 @@ from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
 from choiros.kernel.errors import Conflict
 from choiros.kernel.event import Event
+from choiros.kernel.path import is_below
 from choiros.kernel.tree import Step, Tree
 
 ROUNDS = 5
@@ -131,17 +132,20 @@ class Merger:
         cannot be kept stands in the way.
         """
         tree = await self._tree(workspace)
-        if tree is None:
-            return
+        if tree is not None and (left := await self._settle(workspace, tree, paths=paths)):
+            raise unsettled(left)
+
+    async def _settle(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> Mapping[str, str]:
+        """Do what `materialise` promises and return the paths at which it could not be done, with the reason."""
         left, unkept = set(paths), dict[str, str]()
         for _ in range(ROUNDS):
             left = await self._show(workspace, tree, paths=left)
             if not left:
-                return
+                break
             found = await self._capturer.named(workspace, tree, paths=left, anew=frozenset(left))
             left |= found.paths
             unkept.update(found.unkept)
-        raise unsettled(sorted(left), unkept)
+        return {path: _in_the_way(path, unkept) for path in sorted(left)}
 
     async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> set[str]:
         """Apply what differs and return the paths at which the folder shows something unexpected."""
@@ -175,35 +179,52 @@ class Merger:
 
         With `adopt` everything is recorded as having been there before, which no undo takes away.
 
-        What cannot be kept (too large, not UTF-8, a device) is named with the reason and stays untouched.
+        What cannot be kept (too large, not UTF-8, a device) is named with the reason and stays untouched; so is
+        what the log holds and the folder cannot show. Neither keeps anybody from working elsewhere.
         """
         tree = await self._tree(workspace)
         if tree is None:
             return Captured((), {})
         if paths is not None:
             found = await self._capturer.named(workspace, tree, paths=paths)
-            await self.materialise(workspace, found.paths)
-            return Captured(found.events, found.unkept)
+            left = await self._settle(workspace, tree, paths=found.paths)
+            return Captured(found.events, {**found.unkept, **_unshown(left)})
         found = await self._capturer.everything(workspace, tree, adopt=adopt)
-        missing = await self._missing(workspace, tree)
-        await self.materialise(workspace, found.paths.union(missing))
-        return Captured(found.events, found.unkept, len(missing))
+        missing, other = await self._behind(workspace, tree)
+        left = await self._settle(workspace, tree, paths=found.paths.union(missing, other))
+        return Captured(found.events, {**found.unkept, **_unshown(left)}, len(missing - left.keys()))
 
-    async def _missing(self, workspace: str, tree: Tree) -> list[str]:
-        """Return what the log holds and the folder was never seen to show."""
+    async def _behind(self, workspace: str, tree: Tree) -> tuple[set[str], set[str]]:
+        """Return what the log holds and the folder lacks, and where it was last seen to show something else."""
         shown = self._shown.all(workspace)
-        absent = [path for path in self._view.below(workspace) if path not in shown]
-        looks = await tree.look(absent)
-        return [path for path in absent if looks[path] is None]
+        below = self._view.below(workspace)
+        looks = await tree.look([path for path in below if path not in shown])
+        other = {path for path, entry in below.items() if path in shown and shown[path].entry != entry}
+        return {path for path, look in looks.items() if look is None}, other
 
 
-def unsettled(paths: Sequence[str], unkept: Mapping[str, str]) -> Conflict:
+def _in_the_way(path: str, unkept: Mapping[str, str]) -> str:
+    """Return why the folder cannot show a path."""
+    for one, reason in sorted(unkept.items()):
+        if one == path or is_below(one, path) or is_below(path, one):
+            return f"{one} stands in the way: {reason}"
+    return "What is not kept stands in the way, or somebody keeps writing there."
+
+
+def _unshown(left: Mapping[str, str]) -> dict[str, str]:
+    return {
+        path: f"What the folder shows there is not what is recorded. {reason}"
+        for path, reason in left.items()
+    }
+
+
+def unsettled(left: Mapping[str, str]) -> Conflict:
     """Return the error for paths at which the folder cannot be made to show what the log says."""
-    reasons = [unkept[path] for path in paths if path in unkept]
-    reason = reasons[0] if reasons else "Somebody keeps writing there."
+    paths = list(left)
     return Conflict(
         "files.unsettled",
-        f"The folder does not show {', '.join(paths[:3])} as recorded. {reason} What stands there is untouched.",
+        f"The folder does not show {', '.join(paths[:3])} as recorded. {left[paths[0]]} What stands there is "
+        "untouched.",
         fix="Move what stands there away, or stop the program that writes there, then run 'choir files'.",
-        paths=list(paths),
+        paths=paths,
     )

@@ -10,7 +10,7 @@ import pytest
 
 from choiros.cli.client import Asked, Changed
 from choiros.cli.direct import connect
-from choiros.kernel.errors import Conflict, Rejected
+from choiros.kernel.errors import Conflict, Corrupt, Rejected
 from choiros.settings import resolve
 from tests.unit.cli.direct.homes import Home, changed
 
@@ -115,6 +115,59 @@ def test_a_damaged_state_is_rebuilt_by_itself_and_said(
     (home.path / "users/me/.choir/state.sqlite").write_bytes(b"not a database, but longer than a header " * 9)
     assert home.read("a.txt") == b"1"
     assert "nothing is lost" in capsys.readouterr().err
+
+
+def test_a_rebuild_from_a_damaged_log_names_the_event_and_leaves_everything_as_it_was(home: Home) -> None:
+    seqs = [home.write(name, name.encode()).seqs[-1] for name in ("a.txt", "b.txt", "c.txt")]
+    data = home.path / "users/me/.choir"
+    content = (data / "log.db").read_bytes()
+    (data / "log.db").write_bytes(content.replace(b'"path":"a.txt"', b'"path":"x.txt"'))
+    for _ in range(2):
+        with pytest.raises(Corrupt, match=f"damaged at event {seqs[0]}") as caught:
+            home.do(lambda client: client.rebuild(full=True))
+        assert caught.value.code == "log.broken"
+    assert [home.read(name) for name in home.paths()] == [b"a.txt", b"b.txt", b"c.txt"]
+
+
+def test_a_rebuild_survives_state_in_which_text_is_damaged(home: Home) -> None:
+    home.write("umbrella.txt", b"1")
+    state = home.path / "users/me/.choir/state.sqlite"
+    state.write_bytes(state.read_bytes().replace(b"umbrella", b"umbr\xff\xfe\xfda"))
+    home.do(lambda client: client.rebuild(full=False))
+    assert home.paths() == ["umbrella.txt"]
+
+
+@pytest.mark.parametrize("place", ["snapshots", "snapshots/next.sqlite/inside"])
+def test_a_snapshot_that_cannot_be_kept_is_told_and_the_change_is_answered_all_the_same(
+    home: Home, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    home.flags["snapshots.events_max"] = "1"
+    in_the_way = home.path / "users/me/.choir" / place
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    assert home.write("a.txt", b"1").lines[0].event_type == "file.write"
+    assert "No snapshot of the state was kept" in capsys.readouterr().err
+    assert home.read("a.txt") == b"1"
+
+
+def test_an_older_log_that_was_put_back_loses_nothing_of_what_the_folder_holds(home: Home) -> None:
+    data = home.path / "users/me/.choir"
+    home.flags["snapshots.events_max"] = "2"
+    home.write("kept.txt", b"old\n")
+    home.write("gone.txt", b"1")
+    shutil.copy(data / "log.db", home.path / "backup.db")
+    home.write("kept.txt", b"new\n")
+    home.write("later.txt", b"2")
+    home.do(lambda client: client.remove(["gone.txt"], recursive=False, run=None))
+    shutil.copy(home.path / "backup.db", data / "log.db")
+    with pytest.raises(Corrupt, match="The log ends") as caught:
+        home.files()
+    assert "move state.sqlite away" in caught.value.fix
+    (data / "state.sqlite").rename(home.path / "aside.sqlite")
+    assert home.paths() == ["gone.txt", "kept.txt", "later.txt"]
+    assert [home.read(name) for name in home.paths()] == [b"1", b"new\n", b"2"]
+    assert (home.folder / "later.txt").read_bytes() == b"2"
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []
 
 
 def test_garbage_is_what_no_event_names_and_an_old_version_is_none(home: Home) -> None:

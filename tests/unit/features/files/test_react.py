@@ -231,6 +231,41 @@ def test_while_a_folder_is_changed_it_is_noted_that_a_crash_may_leave_something(
 # --- Looking at a folder ---
 
 
+def test_a_look_names_what_the_folder_cannot_show_each_time_until_it_can() -> None:
+    async def story(folder: Folder) -> None:
+        await folder.follow(await folder.says("a", b"one"))
+        folder.tree.outside_remove("a")
+        folder.tree.outside_special("a")
+        with pytest.raises(Conflict):
+            await folder.follow(await folder.says("a", b"two"))
+        for name in ("b", "c"):
+            folder.tree.outside_write(name, b"new")
+            found = await folder.merger.capture("main")
+            assert [event.payload for event in found.events] == [
+                FileWritten("main", name, await folder.file(b"new"))
+            ]
+            assert "What the folder shows there is not what is recorded" in found.unkept["a"]
+        folder.tree.outside_remove("a")
+        assert (await folder.merger.capture("main")).unkept == {}
+        assert folder.view.entry("main", "a") == await folder.file(b"two")
+
+    told(story)
+
+
+def test_a_directory_in_the_place_of_a_file_is_named_at_every_look() -> None:
+    async def story(folder: Folder) -> None:
+        await folder.follow(*await folder.happen(FileWritten("main", "d", DIRECTORY)))
+        folder.tree.outside_special("d/pipe")
+        with pytest.raises(Conflict, match="d/pipe stands in the way"):
+            await folder.follow(await folder.says("d", b"now a file"))
+        assert "d/pipe stands in the way" in (await folder.merger.capture("main")).unkept["d"]
+        folder.tree.outside_remove("d/pipe")
+        assert (await folder.merger.capture("main")).unkept == {}
+        assert folder.files() == {"d": b"now a file"}
+
+    told(story)
+
+
 def test_a_look_records_what_is_new_and_brings_back_what_was_never_shown() -> None:
     async def story(folder: Folder) -> None:
         await folder.says("lacking", b"one")
