@@ -6,11 +6,13 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from choiros.cli.client import Asked, Changed
-from choiros.cli.direct import connect
+from choiros.cli.direct import DirectClient, connect
 from choiros.kernel.errors import Conflict, Rejected
+from choiros.kernel.event import Draft
 from choiros.settings import resolve
 from tests.unit.cli.direct.homes import Home, changed
 
@@ -133,6 +135,32 @@ def test_garbage_is_what_no_event_names_and_an_old_version_is_none(home: Home) -
     assert home.do(lambda client: client.collect(preview=False)).size_bytes == 6
     assert home.do(lambda client: client.collect(preview=True)).contents == 0
     assert home.read("a.txt", first) == b"old"
+
+
+def test_garbage_is_what_the_log_does_not_name_whatever_became_of_the_views(home: Home) -> None:
+    apsw = pytest.importorskip("apsw")
+    first = home.write("a.txt", b"old").seqs[0]
+    home.write("a.txt", b"new")
+    database = apsw.Connection(str(home.path / "users/me/.choir/state.sqlite"))
+    database.execute("DELETE FROM file_history; DELETE FROM files")
+    database.close()
+    assert home.do(lambda client: client.collect(preview=False)).contents == 0
+    home.do(lambda client: client.rebuild(full=True))
+    assert (home.read("a.txt", first), home.read("a.txt")) == (b"old", b"new")
+
+
+def test_what_an_event_of_an_unknown_type_names_is_no_garbage(home: Home) -> None:
+    async def record(client: DirectClient) -> None:
+        parts = client._computer.parts
+        digest = await parts.blobs.put(b"of a newer version")
+        await parts.blobs.flush()
+        payload = msgspec.json.encode({"sheet": {"cells": digest}})
+        event_id = parts.ids.event_id(parts.clock.now_ms())
+        draft = Draft(event_id, parts.clock.now_ms(), "me", "user", "sheet.save", payload, parts.ids.salt())
+        await parts.log.append("me", [draft])
+
+    home.do(record)
+    assert home.do(lambda client: client.collect(preview=False)).contents == 0
 
 
 def test_watching_records_what_other_programs_write(home: Home) -> None:

@@ -119,8 +119,9 @@ class Store:
             self._path(digest).unlink(missing_ok=True)
 
     def fan_outs(self) -> list[str]:
-        """Return the names of the directories that hold content."""
+        """Return the names of the directories that hold content, after removing what a crash left beside them."""
         with explained("The stored content could not be listed"):
+            self._remove_left_overs()
             return [name for name in _names(self._root) if _FAN_OUT.fullmatch(name)]
 
     def digests(self, fan_out: str) -> list[str]:
@@ -152,13 +153,16 @@ class Store:
             path.mkdir(0o700, exist_ok=True)
             syncing.sync(path.parent)
         self._temporary.mkdir(0o700, exist_ok=True)
+        self._remove_left_overs()
+        # Held for life: syncfs reports the write errors since its descriptor was opened.
+        self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        weakref.finalize(self, os.close, self._root_fd)
+
+    def _remove_left_overs(self) -> None:
         for name in _names(self._temporary):
             if temporary.is_left_over(name):
                 with contextlib.suppress(OSError):
                     (self._temporary / name).unlink()
-        # Held for life: syncfs reports the write errors since its descriptor was opened.
-        self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
-        weakref.finalize(self, os.close, self._root_fd)
 
     def _give_name(self, digest: str, path: Path) -> bool:
         """Move a staged file to its name; return False when another process has done so in the meantime."""
