@@ -8,6 +8,8 @@ flush had in hand is thrown away, and nothing more is confirmed until it has bee
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 import re
 import stat
@@ -137,12 +139,16 @@ class Store:
         return self._root / digest[:2] / digest
 
     def _is_named(self, digest: str, size: int) -> bool:
-        """Whether the content stands under its name; a file of another size is damage to be replaced."""
+        """Whether the content stands under its name, as it was stored; anything else is damage to be replaced.
+
+        Its bytes are read: whoever puts content holds it, and nothing else may mend what a disk has spoilt.
+        """
+        path = self._path(digest)
         try:
-            found = self._path(digest).lstat()
+            found = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return False
-        return stat.S_ISREG(found.st_mode) and found.st_size == size
+        return stat.S_ISREG(found.st_mode) and found.st_size == size and _is_intact(path, digest)
 
     def _prepare(self) -> None:
         """At the first use: make the directories durably, and remove what a crash left."""
@@ -192,6 +198,16 @@ class Store:
         for path in paths:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+
+
+def _is_intact(path: Path, digest: str) -> bool:
+    try:
+        with path.open("rb", buffering=0) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    except OSError as error:
+        if error.errno not in {errno.EIO, errno.ENOENT}:
+            raise
+        return False
 
 
 def _names(directory: Path) -> list[str]:
