@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from contextlib import suppress
+from typing import Protocol, cast
 
 from msgspec import Struct
 
@@ -14,9 +15,9 @@ from choiros.features.files.view import FilesView, Shown, ShownTable
 from choiros.features.workspaces.events import WorkspaceOpened, WorkspaceRemoved
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
-from choiros.kernel.errors import Conflict
+from choiros.kernel.errors import Conflict, Corrupt
 from choiros.kernel.event import Event
-from choiros.kernel.tree import Step, Tree
+from choiros.kernel.tree import Done, Step, Tree
 
 ROUNDS = 5
 
@@ -85,10 +86,22 @@ class Merger:
             try:
                 await self.materialise(workspace, paths)
             except Conflict as trouble:
-                # What stands in the way in one folder must not keep the others behind.
+                # What stands in the way in one folder must not keep the others behind, nor what came later.
                 troubles.append(trouble)
+                await self._catch_up(workspace, besides=paths)
         if troubles:
             raise troubles[0]
+
+    async def _catch_up(self, workspace: str, *, besides: set[str]) -> None:
+        """Show what later events say: they are not seen here as long as something keeps these ones waiting."""
+        shown, wanted = self._shown.all(workspace), self._view.below(workspace)
+        behind = {
+            path
+            for path in {*shown, *wanted} - besides
+            if wanted.get(path) != (shown[path].entry if path in shown else None)
+        }
+        with suppress(Conflict):
+            await self.materialise(workspace, behind)
 
     def _touched(self, event: Event) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield the paths at which a folder may have to show something else because of an event."""
@@ -133,18 +146,19 @@ class Merger:
         tree = await self._tree(workspace)
         if tree is None:
             return
-        left, unkept = set(paths), dict[str, str]()
+        left = dict.fromkeys(paths, "")
         for _ in range(ROUNDS):
             left = await self._show(workspace, tree, paths=left)
             if not left:
                 return
             found = await self._capturer.named(workspace, tree, paths=left, anew=frozenset(left))
-            left |= found.paths
-            unkept.update(found.unkept)
-        raise unsettled(sorted(left), unkept)
+            left = {**left, **{path: why for path, why in found.unkept.items() if path in left}}
+            more = found.paths.difference(left)
+            left.update(dict.fromkeys(more, "Somebody keeps writing there."))
+        raise unsettled(left)
 
-    async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> set[str]:
-        """Apply what differs and return the paths at which the folder shows something unexpected."""
+    async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> dict[str, str]:
+        """Apply what differs and return the paths at which the folder shows something unexpected, and why."""
         paths = sorted(paths)
         wanted, shown = self._view.entries(workspace, paths), self._capturer.last_shown(workspace, paths)
         steps = [
@@ -153,20 +167,54 @@ class Merger:
             if entry != (shown[path].entry if path in shown else None)
         ]
         if not steps:
-            return set()
+            return {}
         self._shown.begin(workspace)
-        done = await tree.apply(steps, self._blobs)
+        done, left = await self._apply(tree, steps, shown=shown)
         self._shown.end(workspace)
         now = self._clock.now_ms() * 1_000_000
         known: list[tuple[str, Shown | None]] = []
-        for step in steps:
-            entry, result = step.entry, done[step.path]
-            if not result.diverged:
-                stat = result.stat
-                seen = None if entry is None or stat is None else Shown(entry, stat, now)
-                known.append((step.path, seen))
+        for path, result in done.items():
+            entry = wanted[path]
+            if result.diverged:
+                left[path] = result.diverged
+            else:
+                seen = None if entry is None or result.stat is None else Shown(entry, result.stat, now)
+                known.append((path, seen))
         self._shown.put(workspace, known)
-        return {step.path for step in steps if done[step.path].diverged}
+        return left
+
+    async def _apply(
+        self, tree: Tree, steps: Sequence[Step], *, shown: Mapping[str, Shown]
+    ) -> tuple[Mapping[str, Done], dict[str, str]]:
+        """Apply what can be applied, and return what became of it; and what was left out, and why.
+
+        A content that is damaged concerns its own paths alone. Where the folder shows it still, its last whole
+        copy may stand there: that is left too, and read anew by those who look why it was left.
+        """
+        try:
+            return await tree.apply(steps, self._blobs), {}
+        except Corrupt:
+            damaged = await self._damaged(steps)
+            if not damaged:
+                raise
+        left: dict[str, str] = {}
+        for step in steps:
+            contents = [step.entry, shown[step.path].entry if step.path in shown else None]
+            for entry in contents:
+                if entry is not None and entry.content in damaged:
+                    left[step.path] = damaged[entry.content]
+        return await tree.apply([step for step in steps if step.path not in left], self._blobs), left
+
+    async def _damaged(self, steps: Iterable[Step]) -> dict[str, str]:
+        """Return which of the contents that are wanted cannot be read, and why."""
+        found: dict[str, str] = {}
+        for content in {step.entry.content for step in steps if step.entry is not None} - {""}:
+            try:
+                async for _ in self._blobs.read(content):
+                    pass
+            except Corrupt as damage:
+                found[content] = damage.message
+        return found
 
     async def capture(
         self, workspace: str, paths: Iterable[str] | None = None, *, adopt: bool = False
@@ -185,9 +233,19 @@ class Merger:
             await self.materialise(workspace, found.paths)
             return Captured(found.events, found.unkept)
         found = await self._capturer.everything(workspace, tree, adopt=adopt)
+        await self.materialise(workspace, found.paths)
         missing = await self._missing(workspace, tree)
-        await self.materialise(workspace, found.paths.union(missing))
-        return Captured(found.events, found.unkept, len(missing))
+        left = await self._restore(workspace, missing)
+        return Captured(found.events, {**left, **found.unkept}, len(missing) - len(left))
+
+    async def _restore(self, workspace: str, missing: Iterable[str]) -> dict[str, str]:
+        """Let the folder show what it lacks, and return what it still lacks: that keeps nobody from working."""
+        try:
+            await self.materialise(workspace, missing)
+        except Conflict as trouble:
+            paths, reasons = (cast("list[str]", trouble.fields[name]) for name in ("paths", "reasons"))
+            return {path: f"The folder lacks it. {why}" for path, why in zip(paths, reasons, strict=True)}
+        return {}
 
     async def _missing(self, workspace: str, tree: Tree) -> list[str]:
         """Return what the log holds and the folder was never seen to show."""
@@ -197,13 +255,14 @@ class Merger:
         return [path for path in absent if looks[path] is None]
 
 
-def unsettled(paths: Sequence[str], unkept: Mapping[str, str]) -> Conflict:
-    """Return the error for paths at which the folder cannot be made to show what the log says."""
-    reasons = [unkept[path] for path in paths if path in unkept]
-    reason = reasons[0] if reasons else "Somebody keeps writing there."
+def unsettled(reasons: Mapping[str, str]) -> Conflict:
+    """Return the error for paths at which the folder cannot be made to show what the log says, with the reasons."""
+    paths = sorted(reasons)
     return Conflict(
         "files.unsettled",
-        f"The folder does not show {', '.join(paths[:3])} as recorded. {reason} What stands there is untouched.",
-        fix="Move what stands there away, or stop the program that writes there, then run 'choir files'.",
-        paths=list(paths),
+        f"The folder does not show {', '.join(paths[:3])} as recorded. {reasons[paths[0]]} "
+        "What stands there is untouched.",
+        fix="Remove the reason, then run 'choir files'.",
+        paths=paths,
+        reasons=[reasons[path] for path in paths],
     )

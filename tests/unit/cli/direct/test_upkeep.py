@@ -100,6 +100,25 @@ def test_everything_that_is_derived_comes_back_from_the_log_alone(home: Home) ->
     assert (home.folder / "empty").is_dir()
 
 
+def test_a_lost_folder_comes_back_but_for_what_the_disk_spoilt_and_undo_goes_on(home: Home) -> None:
+    """C-21."""
+    home.write("a.txt", b"1")
+    digest = home.files().files[0].content
+    home.write("b.txt", b"2")
+    home.write("b.txt", b"3")
+    (home.path / "users/me/.choir/blobs" / digest[:2] / digest).write_bytes(b"0")
+    shutil.rmtree(home.folder)
+    found = home.files()
+    assert [path.name for path in home.folder.iterdir()] == ["b.txt"]
+    assert digest in found.unkept["a.txt"]
+    home.undo()
+    assert (home.folder / "b.txt").read_bytes() == b"2"
+    assert home.do(lambda client: client.rebuild(full=True)).unkept.keys() == {"a.txt"}
+    home.write("a.txt", b"1")
+    home.files()
+    assert (home.folder / "a.txt").read_bytes() == b"1"
+
+
 def test_a_rebuild_names_the_views_that_somebody_edited(home: Home) -> None:
     apsw = pytest.importorskip("apsw")
     home.write("a.txt", b"1")
