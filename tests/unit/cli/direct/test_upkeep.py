@@ -45,6 +45,14 @@ def test_a_removed_workspace_comes_back_with_undo(home: Home) -> None:
     assert (home.path / "users/me/workspaces/work/b.txt").read_bytes() == b"2"
 
 
+def test_a_removed_workspace_is_opened_again_by_its_name(home: Home) -> None:
+    home.do(lambda client: client.change_workspace("new", "work", argument=None))
+    Home(home.path, {}, workspace="work").write("b.txt", b"2")
+    home.do(lambda client: client.change_workspace("rm", "work", argument=None))
+    home.do(lambda client: client.change_workspace("open", "work", argument=None))
+    assert (home.path / "users/me/workspaces/work/b.txt").read_bytes() == b"2"
+
+
 def test_an_added_folder_is_adopted_as_it_is_and_no_undo_empties_it(home: Home, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
