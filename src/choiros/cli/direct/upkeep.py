@@ -109,8 +109,11 @@ class Upkeep(Opened):
         old = self._computer
         parts = disk_parts(self._resolved)
         old.tables.close()
-        rebuilt = await rebuild(old.parts, old.settings, full=full)
-        await old.close()
+        try:
+            rebuilt = await rebuild(old.parts, old.settings, full=full)
+        finally:
+            # With its tables closed there is nothing more to be asked of it, whatever became of the new ones.
+            await old.close()
         self._computer = await open_computer(parts, old.settings, write=True, notice=tell)
         self._answers = Answers(self._computer, self._id)
         restored, unkept = 0, dict[str, str]()

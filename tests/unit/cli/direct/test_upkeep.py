@@ -11,7 +11,7 @@ import pytest
 
 from choiros.cli.client import Asked, Changed
 from choiros.cli.direct import DirectClient, connect
-from choiros.kernel.errors import Conflict, Rejected
+from choiros.kernel.errors import Conflict, Rejected, Unavailable
 from choiros.kernel.event import Draft
 from choiros.settings import resolve
 from tests.unit.cli.direct.homes import Home, changed
@@ -125,6 +125,21 @@ def test_a_lost_folder_comes_back_but_for_what_the_disk_spoilt_and_undo_goes_on(
     home.write("a.txt", b"1")
     home.files()
     assert (home.folder / "a.txt").read_bytes() == b"1"
+
+
+def test_a_rebuild_that_finds_no_space_says_so_and_changes_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> None:
+        raise Unavailable("state.unavailable", "There is no space left.", fix="Free some.")
+
+    home.write("a.txt", b"1")
+    with monkeypatch.context() as patch:
+        patch.setattr("choiros.cli.direct.upkeep.rebuild", fails)
+        with pytest.raises(Unavailable, match="no space"):
+            home.do(lambda client: client.rebuild(full=True))
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []
+    assert home.read("a.txt") == b"1"
 
 
 def test_a_rebuild_names_the_views_that_somebody_edited(home: Home) -> None:
