@@ -36,7 +36,9 @@ from choiros.wiring import disk_parts, open_computer, rebuild
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-_digest = re.compile(r"\b[0-9a-f]{64}\b")
+_digest = re.compile(rb"\b[0-9a-f]{64}\b")
+"""What may be the name of a content, wherever in a payload it stands: also in a type that is not known here."""
+
 TICK_S = 30
 """How long nothing may happen before it is asked whether a checkpoint is due."""
 
@@ -122,19 +124,21 @@ class Upkeep(Opened):
         )
 
     async def collect(self, *, preview: bool) -> Collected:
-        """Remove stored contents that no event names."""
-        blobs = self._computer.parts.blobs
-        named = set(self._computer.files.contents())
-        # A request that is still open may come to name contents that no event of a file names yet.
-        for waiting in self._computer.approvals.unfinished():
-            named |= set(_digest.findall(waiting.recorded))
-        count = size = 0
-        for digest in [one async for one in blobs.digests() if one not in named]:
-            count += 1
+        """Remove stored contents that no event names.
+
+        The log itself is asked, not a view of it: what is removed here can never be made again.
+        """
+        blobs, journal = self._computer.parts.blobs, self._computer.journal
+        unnamed = {digest async for digest in blobs.digests()}
+        async for events in journal.events(await journal.point(0)):
+            for event in events:
+                unnamed.difference_update(map(bytes.decode, _digest.findall(event.record.payload or b"")))
+        size = 0
+        for digest in unnamed:
             size += await blobs.size(digest) or 0
             if not preview:
                 await blobs.delete(digest)
-        return Collected(count, size, preview)
+        return Collected(len(unnamed), size, preview)
 
     async def watch(self) -> AsyncGenerator[Changed]:
         """Record outside edits as they happen; others may work in between."""

@@ -34,6 +34,8 @@ class Writes(Opened):
         await self._capture([path])
         blobs = self._computer.parts.blobs
         digest = await blobs.put(chunks)
+        # Also when nothing is to be recorded: it may be whole again now where it had been damaged.
+        await blobs.flush()
         size = await blobs.size(digest) or 0
         current = self._computer.files.entry(self._id, path)
         kept = current.mode if current is not None and current.kind == "file" else 0o644

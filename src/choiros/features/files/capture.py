@@ -169,6 +169,8 @@ class Capturer:
         events: list[Event] = []
         for source, some in changes.items():
             events += await self._recorded(CaptureFiles(workspace, tuple(some)), source, seen=seen)
+        # What was read without a change to record may have made damaged content whole again.
+        await self._blobs.flush()
         self._shown.put(workspace, seen.items())
         return Found(tuple(events), frozenset(seen), unkept)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,10 +15,10 @@ from choiros.features.files.view import FilesView, Shown, ShownTable
 from choiros.features.workspaces.events import WorkspaceOpened, WorkspaceRemoved
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
-from choiros.kernel.errors import Conflict
+from choiros.kernel.errors import Conflict, Corrupt
 from choiros.kernel.event import Event
 from choiros.kernel.path import is_below
-from choiros.kernel.tree import Step, Tree
+from choiros.kernel.tree import Done, Step, Tree
 
 ROUNDS = 5
 
@@ -86,10 +87,22 @@ class Merger:
             try:
                 await self.materialise(workspace, paths)
             except Conflict as trouble:
-                # What stands in the way in one folder must not keep the others behind.
+                # What stands in the way in one folder must not keep the others behind, nor what came later.
                 troubles.append(trouble)
+                await self._catch_up(workspace, besides=paths)
         if troubles:
             raise troubles[0]
+
+    async def _catch_up(self, workspace: str, *, besides: set[str]) -> None:
+        """Show what later events say: they are not seen here as long as something keeps these ones waiting."""
+        shown, wanted = self._shown.all(workspace), self._view.below(workspace)
+        behind = {
+            path
+            for path in {*shown, *wanted} - besides
+            if wanted.get(path) != (shown[path].entry if path in shown else None)
+        }
+        with suppress(Conflict):
+            await self.materialise(workspace, behind)
 
     def _touched(self, event: Event) -> Iterator[tuple[str, Iterable[str]]]:
         """Yield the paths at which a folder may have to show something else because of an event."""
@@ -137,18 +150,18 @@ class Merger:
 
     async def _settle(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> Mapping[str, str]:
         """Do what `materialise` promises and return the paths at which it could not be done, with the reason."""
-        left, unkept = set(paths), dict[str, str]()
+        left, unkept = dict.fromkeys(paths, ""), dict[str, str]()
         for _ in range(ROUNDS):
             left = await self._show(workspace, tree, paths=left)
             if not left:
                 break
             found = await self._capturer.named(workspace, tree, paths=left, anew=frozenset(left))
-            left |= found.paths
             unkept.update(found.unkept)
-        return {path: _in_the_way(path, unkept) for path in sorted(left)}
+            left.update(dict.fromkeys(found.paths.difference(left), "Somebody keeps writing there."))
+        return {path: _in_the_way(path, unkept) or why for path, why in sorted(left.items())}
 
-    async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> set[str]:
-        """Apply what differs and return the paths at which the folder shows something unexpected."""
+    async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> dict[str, str]:
+        """Apply what differs and return the paths at which the folder shows something unexpected, and why."""
         paths = sorted(paths)
         wanted, shown = self._view.entries(workspace, paths), self._capturer.last_shown(workspace, paths)
         steps = [
@@ -157,20 +170,54 @@ class Merger:
             if entry != (shown[path].entry if path in shown else None)
         ]
         if not steps:
-            return set()
+            return {}
         self._shown.begin(workspace)
-        done = await tree.apply(steps, self._blobs)
+        done, left = await self._apply(tree, steps, shown=shown)
         self._shown.end(workspace)
         now = self._clock.now_ms() * 1_000_000
         known: list[tuple[str, Shown | None]] = []
-        for step in steps:
-            entry, result = step.entry, done[step.path]
-            if not result.diverged:
-                stat = result.stat
-                seen = None if entry is None or stat is None else Shown(entry, stat, now)
-                known.append((step.path, seen))
+        for path, result in done.items():
+            entry = wanted[path]
+            if result.diverged:
+                left[path] = result.diverged
+            else:
+                seen = None if entry is None or result.stat is None else Shown(entry, result.stat, now)
+                known.append((path, seen))
         self._shown.put(workspace, known)
-        return {step.path for step in steps if done[step.path].diverged}
+        return left
+
+    async def _apply(
+        self, tree: Tree, steps: Sequence[Step], *, shown: Mapping[str, Shown]
+    ) -> tuple[Mapping[str, Done], dict[str, str]]:
+        """Apply what can be applied, and return what became of it; and what was left out, and why.
+
+        A content that is damaged concerns its own paths alone. Where the folder shows it still, its last whole
+        copy may stand there: that is left too, and read anew by those who look why it was left.
+        """
+        try:
+            return await tree.apply(steps, self._blobs), {}
+        except Corrupt:
+            damaged = await self._damaged(steps)
+            if not damaged:
+                raise
+        left: dict[str, str] = {}
+        for step in steps:
+            contents = [step.entry, shown[step.path].entry if step.path in shown else None]
+            for entry in contents:
+                if entry is not None and entry.content in damaged:
+                    left[step.path] = damaged[entry.content]
+        return await tree.apply([step for step in steps if step.path not in left], self._blobs), left
+
+    async def _damaged(self, steps: Iterable[Step]) -> dict[str, str]:
+        """Return which of the contents that are wanted cannot be read, and why."""
+        found: dict[str, str] = {}
+        for content in {step.entry.content for step in steps if step.entry is not None} - {""}:
+            try:
+                async for _ in self._blobs.read(content):
+                    pass
+            except Corrupt as damage:
+                found[content] = damage.message
+        return found
 
     async def capture(
         self, workspace: str, paths: Iterable[str] | None = None, *, adopt: bool = False
@@ -204,11 +251,11 @@ class Merger:
 
 
 def _in_the_way(path: str, unkept: Mapping[str, str]) -> str:
-    """Return why the folder cannot show a path."""
+    """Return what that is not kept stands in the way of a path, '' when nothing does."""
     for one, reason in sorted(unkept.items()):
         if one == path or is_below(one, path) or is_below(path, one):
             return f"{one} stands in the way: {reason}"
-    return "What is not kept stands in the way, or somebody keeps writing there."
+    return ""
 
 
 def _unshown(left: Mapping[str, str]) -> dict[str, str]:
@@ -225,6 +272,6 @@ def unsettled(left: Mapping[str, str]) -> Conflict:
         "files.unsettled",
         f"The folder does not show {', '.join(paths[:3])} as recorded. {left[paths[0]]} What stands there is "
         "untouched.",
-        fix="Move what stands there away, or stop the program that writes there, then run 'choir files'.",
+        fix="Move away what stands there, or remove the reason, then run 'choir files'.",
         paths=paths,
     )

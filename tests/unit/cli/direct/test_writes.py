@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from choiros.kernel.errors import Rejected
+from choiros.kernel.errors import Corrupt, Rejected
 from tests.unit.cli.direct.homes import Home, changed
 
 
@@ -20,6 +20,26 @@ def test_a_written_file_is_in_the_folder_and_in_the_log(home: Home) -> None:
 def test_writing_the_same_again_records_nothing(home: Home) -> None:
     home.write("a.txt", b"same")
     assert home.write("a.txt", b"same").lines == []
+
+
+@pytest.mark.parametrize("damage", [b"2", b"12", None])
+@pytest.mark.parametrize("again", ["written", "touched", "elsewhere"])
+def test_content_that_the_disk_spoilt_is_whole_again_when_it_comes_again(
+    home: Home, damage: bytes | None, again: str
+) -> None:
+    seq = home.write("a.txt", b"1").seqs[0]
+    stored = next((home.path / "users/me/.choir/blobs").glob("??/*"))
+    stored.unlink() if damage is None else stored.write_bytes(damage)
+    with pytest.raises(Corrupt):
+        home.read("a.txt", seq)
+    if again == "written":
+        assert home.write("a.txt", b"1").seqs == []
+    elif again == "touched":
+        (home.folder / "a.txt").touch()
+        home.files()
+    else:
+        home.write("b.txt", b"1")
+    assert home.read("a.txt", seq) == b"1"
 
 
 def test_a_write_keeps_the_mode_that_the_file_has(home: Home) -> None:
