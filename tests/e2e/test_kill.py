@@ -38,7 +38,7 @@ async def act(client, dice):
         case 4:
             return await client.remove([path], recursive=True, run=None)
         case 5:
-            return await client.move(path, f"moved{dice.randrange(4)}.txt", None)
+            return await client.move(path, f"moved{dice.randrange(4)}.txt", run=None)
         case 6:
             return await client.undo(run=None, seq=None, since=None, leave=())
         case _:
