@@ -106,7 +106,6 @@ class Upkeep(Opened):
         """Make everything that is derived again, the files in the folders included."""
         old = self._computer
         parts = disk_parts(self._resolved)
-        old.tables.close()
         rebuilt = await rebuild(old.parts, old.settings, full=full)
         await old.close()
         self._computer = await open_computer(parts, old.settings, write=True, notice=tell)

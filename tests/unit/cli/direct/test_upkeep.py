@@ -10,7 +10,7 @@ import pytest
 
 from choiros.cli.client import Asked, Changed
 from choiros.cli.direct import connect
-from choiros.kernel.errors import Conflict, Rejected
+from choiros.kernel.errors import Conflict, Rejected, Unavailable
 from choiros.settings import resolve
 from tests.unit.cli.direct.homes import Home, changed
 
@@ -96,6 +96,22 @@ def test_everything_that_is_derived_comes_back_from_the_log_alone(home: Home) ->
     assert home.files().files == before
     assert (home.folder / "d/a.txt").read_bytes() == b"1"
     assert (home.folder / "empty").is_dir()
+
+
+def test_a_rebuild_that_fails_tells_why_and_leaves_all_as_it_was(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.write("a.txt", b"1")
+
+    async def fail(*_: object, full: bool) -> None:
+        del full
+        raise Unavailable("state.unavailable", "The disk is full.", fix="Free some space.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("choiros.cli.direct.upkeep.rebuild", fail)
+        with pytest.raises(Unavailable, match="The disk is full"):
+            home.do(lambda client: client.rebuild(full=True))
+    assert home.paths() == ["a.txt"]
 
 
 def test_a_rebuild_names_the_views_that_somebody_edited(home: Home) -> None:
