@@ -40,3 +40,12 @@ def explained(error: Exception) -> ChoirError:
                 f"This is a bug in ChoirOS: {type(error).__name__}{': ' + words[0] if words else ''}.",
                 fix="Please report it with what the same command prints with --debug added.",
             )
+
+
+def unwritable(error: OSError) -> Unavailable:
+    """Return the error for an answer that could not be printed; what was asked for has happened all the same."""
+    return Unavailable(
+        "output.failed",
+        f"The answer could not be written: {error.strerror}.",
+        fix="Print it to another place. What the command changed is recorded all the same: see 'choir log'.",
+    )

@@ -75,6 +75,6 @@ class Cabinet(Protocol):
         """Return the kept snapshots, the newest first."""
         ...
 
-    def drop(self, snapshot: Snapshot) -> None:
-        """Remove a snapshot."""
+    def drop(self, snapshot: Snapshot | None) -> None:
+        """Remove a snapshot, or (None) what `beside` opened and closed and nothing will switch to."""
         ...

@@ -323,6 +323,21 @@ class CabinetContract:
         cabinet.drop(kept[1])
         assert [snapshot.seq for snapshot in cabinets().snapshots()] == [20, 9]
 
+    def test_what_was_made_beside_for_nothing_can_be_dropped(self, cabinets: MakeCabinet) -> None:
+        cabinet = cabinets()
+        current = filled(cabinet.open())
+        kept = cabinet.save(current, 7)
+        current.close()
+        filled(cabinet.beside(None)).close()
+        cabinet.drop(None)
+        cabinet.drop(None)
+        with pytest.raises(OSError, match="No such file"):
+            cabinet.switch()
+        assert cabinet.snapshots() == [kept]
+        again = cabinets().open()
+        assert contents(again) == ROWS
+        again.close()
+
     def test_a_snapshot_that_was_changed_is_refused_and_named(
         self, cabinets: MakeCabinet, harm: Harm
     ) -> None:

@@ -39,16 +39,29 @@ async def rebuild(parts: Parts, settings: Settings, *, full: bool = False) -> Re
     `full` reads the log from its beginning instead of from the newest snapshot that the log vouches for.
     """
     journal = Journal(parts.log, registry(), user=settings.user)
-    snapshot, tables = await _beginning(parts.cabinet, journal, full=full)
+    is_whole = False
+    try:
+        rebuilt = await _made_beside(parts.cabinet, journal, full=full)
+        is_whole = True
+    finally:
+        if not is_whole:
+            # On a full disk, what such an attempt leaves behind would keep everything else from working.
+            parts.cabinet.drop(None)
+    parts.cabinet.switch()
+    return rebuilt
+
+
+async def _made_beside(cabinet: Cabinet, journal: Journal, *, full: bool) -> Rebuilt:
+    """Make the tables beside the current ones, and compare."""
+    snapshot, tables = await _beginning(cabinet, journal, full=full)
     try:
         runner = _runner(journal, tables)
         runner.prepare()
         position = await runner.catch_up()
         digests = runner.digests()
-        before = _take_over(parts.cabinet, journal, fresh=tables, seq=position.seq)
+        before = _take_over(cabinet, journal, fresh=tables, seq=position.seq)
     finally:
         tables.close()
-    parts.cabinet.switch()
     differed = tuple(name for name, digest in digests.items() if before.get(name, digest) != digest)
     return Rebuilt(position.seq, snapshot.seq if snapshot else 0, digests, differed)
 

@@ -99,3 +99,12 @@ def test_arguments_are_typed() -> None:
     assert (given_.number("count"), given_.maybe("run"), given_.flag("json")) == (3, "r", True)
     assert given_.texts("set") == ["a=b", "c=d"]
     assert given_.maybe("path") is None
+
+
+def test_two_dashes_are_a_value_like_any_other_where_they_stand_behind_an_equals_sign() -> None:
+    edit = parse(build(load("edit"), "choir edit"), ["a.md", "--old=--", "--new=-- "])
+    assert (edit.text("old"), edit.text("new")) == ("--", "-- ")
+    undo = parse(build(load("undo"), "choir undo"), ["--except=--", "--except", "b"])
+    assert undo.texts("leave") == ["--", "b"]
+    assert refusal("log", "--until=--").code == "usage.bad_value"
+    assert refusal("log", "--source=--").code == "usage.bad_value"

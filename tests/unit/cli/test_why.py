@@ -64,3 +64,4 @@ def test_a_line_number_is_told_from_a_name() -> None:
     assert split("a:b") == ("a:b", None)
     assert split("a.md") == ("a.md", None)
     assert split(":3") == (":3", None)
+    assert split("a.md:" + "9" * 20) == ("a.md:" + "9" * 20, None)

@@ -18,6 +18,7 @@ from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.files.load import read_all
 from choiros.features.files.text import TEXT_BYTES_MAX, is_text
 from choiros.kernel.errors import Rejected
+from choiros.kernel.path import is_below
 from choiros.kernel.tree import Entry
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Answers:
         start = await self._computer.journal.point(query.after)
         async for events in self._computer.journal.follow(start):
             for event in events:
-                if _matches(event, query):
+                if _matches(event, query, workspace=self._workspace):
                     yield self.line(event)
 
     async def show(self, seq: int) -> EventDetail:
@@ -218,7 +219,7 @@ class Answers:
         return [Blamed(line.number, line.text, line.seq) for line in blame.lines()]
 
 
-def _matches(event: Event, query: LogQuery) -> bool:
+def _matches(event: Event, query: LogQuery, *, workspace: str) -> bool:
     head = event.head
     if not query.routine and query.event_type is None and is_routine(event):
         return False
@@ -230,10 +231,19 @@ def _matches(event: Event, query: LogQuery) -> bool:
     wanted = ((query.source, head.source), (query.run, head.run_id), (query.session, head.session_id))
     if any(value is not None and value != found for value, found in wanted):
         return False
-    return query.path is None or query.path in {
-        getattr(event.payload, "path", None),
-        getattr(event.payload, "to", None),
-    }
+    return query.path is None or _touches(event.payload, query.path, workspace=workspace)
+
+
+def _touches(payload: object, wanted: str, *, workspace: str) -> bool:
+    """Return whether a fact is about a path of this workspace, or about something below it."""
+    match payload:
+        case FileWritten(place, path) | FileDeleted(place, path):
+            paths = [path]
+        case FileMoved(place, path, to):
+            paths = [path, to]
+        case _:
+            return False
+    return place == workspace and any(path == wanted or is_below(path, wanted) for path in paths)
 
 
 def _states(facts: Sequence[Struct]) -> tuple[dict[str, Entry | None], dict[str, Entry | None]]:

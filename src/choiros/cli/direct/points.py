@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from choiros.cli.arguments import NUMBER_DIGITS_MAX
 from choiros.cli.client import (
     Asked,
     Changed,
@@ -84,7 +85,8 @@ class Points(Reads):
 
     async def _restoring(self, commit: str) -> tuple[str, ChangeFiles]:
         """Return the name of the point and the changes that lead to it."""
-        found = self._computer.checkpoints.get(int(commit)) if commit.isdecimal() else None
+        is_seq = commit.isascii() and commit.isdecimal() and len(commit) <= NUMBER_DIGITS_MAX
+        found = self._computer.checkpoints.get(int(commit)) if is_seq else None
         now = self._computer.files.below(self._id)
         if found is not None and found.workspace == self._id:
             wanted: dict[str, Entry] = self._computer.files.below_at(self._id, "", seq=found.seq)

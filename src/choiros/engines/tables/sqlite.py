@@ -260,9 +260,12 @@ class SqliteCabinet:
                 found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 
-    def drop(self, snapshot: Snapshot) -> None:
-        """Remove a snapshot."""
-        self._path(snapshot).unlink(missing_ok=True)
+    def drop(self, snapshot: Snapshot | None) -> None:
+        """Remove a snapshot, or what was made beside for nothing."""
+        if snapshot is None:
+            _remove(self._next)
+        else:
+            self._path(snapshot).unlink(missing_ok=True)
 
     def _path(self, snapshot: Snapshot) -> Path:
         return self._snapshots / f"{snapshot.seq:012d}-{snapshot.digest}.sqlite"

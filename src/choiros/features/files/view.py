@@ -154,6 +154,15 @@ class FilesView:
         rows = self._tables.query(sql, (workspace, directory, directory + "/", directory + "0"))
         return {cast("str", path): cast("int", seq) for path, seq in rows}
 
+    def seqs_at(self, workspace: str, directory: str = "", *, seq: int) -> dict[str, int]:
+        """Return for every path below a directory the number of the event that had last changed it by then."""
+        rows = self._tables.query(
+            "SELECT path, max(seq) FROM file_history WHERE workspace = ?1 AND seq <= ?2 "
+            "AND (?3 = '' OR (path > ?4 AND path < ?5)) GROUP BY path",
+            (workspace, seq, directory, directory + "/", directory + "0"),
+        )
+        return {cast("str", path): cast("int", newest) for path, newest in rows}
+
     def alike(self, workspace: str, path: str) -> list[str]:
         """Return the paths that a person, or another file system, takes for this one."""
         rows = self._tables.query(

@@ -174,6 +174,9 @@ def test_an_unknown_commit_is_refused(home: Home) -> None:
     home.do(lambda client: client.checkpoint("first"))
     with pytest.raises(Rejected):
         home.do(lambda client: client.preview_restore("no-such-commit"))
+    for number in ("9" * 15, "9" * 30, "9" * 40):
+        with pytest.raises(Rejected):
+            home.do(lambda client, number=number: client.preview_restore(number))
 
 
 def test_a_push_asks_first_and_arrives_when_allowed(home: Home, tmp_path: Path) -> None:

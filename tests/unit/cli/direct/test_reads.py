@@ -10,7 +10,7 @@ from choiros.cli.client import EventLine, LogQuery
 from choiros.cli.direct import connect
 from choiros.kernel.errors import Rejected
 from choiros.settings import resolve
-from tests.unit.cli.direct.homes import Home, pieces
+from tests.unit.cli.direct.homes import Home, changed, pieces
 
 
 def test_the_log_shows_the_newest_events_oldest_first_and_hides_routine(home: Home) -> None:
@@ -96,6 +96,45 @@ def test_files_and_contents_are_there_as_of_any_event(home: Home) -> None:
     assert home.read("a.txt") == b"2"
     with pytest.raises(Rejected, match="Nothing stands at"):
         home.read("b.txt", first)
+
+
+def test_each_file_names_the_event_that_last_changed_it_now_and_back_then(home: Home) -> None:
+    first = home.write("a.txt", b"1").seqs[-1]
+    second = home.write("d/b.txt", b"2").seqs[-1]
+    third = home.write("a.txt", b"3").seqs[-1]
+    moved = changed(home.do(lambda client: client.move("d/b.txt", "d/c.txt", run=None))).seqs[-1]
+
+    def seqs(at: int | None) -> dict[str, int]:
+        return {line.path: line.seq for line in home.files(at).files if line.kind == "file"}
+
+    assert seqs(second) == {"a.txt": first, "d/b.txt": second}
+    assert seqs(third) == {"a.txt": third, "d/b.txt": second}
+    assert seqs(moved) == seqs(None) == {"a.txt": third, "d/c.txt": moved}
+
+
+def test_following_a_path_shows_this_workspace_alone_and_what_is_below(home: Home) -> None:
+    home.do(lambda client: client.change_workspace("new", "work", argument=None))
+    Home(home.path, {}, workspace="work").write("d/a.txt", b"1")
+    home.write("da.txt", b"2")
+    seq = home.write("d/a.txt", b"3").seqs[-1]
+    home.do(lambda client: client.move("d/a.txt", "b.txt", run=None))
+
+    async def follow(path: str) -> list[str]:
+        reader = await connect(resolve({"home": str(home.path)}, {}), workspace=None, write=False)
+        found: list[str] = []
+        async for line in reader.follow(LogQuery(path=path)):
+            found.append(line.sentence)
+            if line.event_type == "file.move":
+                break
+        await reader.close()
+        return found
+
+    assert asyncio.run(follow("d")) == [
+        "made the directory d",
+        "created d/a.txt (1 byte)",
+        "moved d/a.txt to b.txt",
+    ]
+    assert asyncio.run(follow("d/a.txt"))[0] == home.do(lambda client: client.show(seq)).line.sentence
 
 
 def test_what_cannot_be_kept_is_listed_with_its_reason(home: Home) -> None:
