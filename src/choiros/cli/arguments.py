@@ -107,7 +107,7 @@ def parse(parser: Parser, words: Sequence[str]) -> Arguments:
     """Return the arguments in these words; raises WrongUsage."""
     values, unknown = parser.parse_known_args(words)
     if unknown:
-        raise _unexpected(parser, unknown[0])
+        raise _unexpected(parser, next((word for word in unknown if word != "--"), unknown[0]))
     return Arguments(cast("dict[str, object]", vars(values)))
 
 

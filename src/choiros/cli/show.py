@@ -31,7 +31,7 @@ _CODES: dict[Colour, str] = {
 _CONTROLS = re.compile("[^\x20-\x7e]")
 _DIFF_COLOURS: dict[str, Colour] = {"+": "green", "-": "red", "@": "cyan"}
 ELLIPSIS = "..."
-WIDTH_MIN = 30
+WIDTH_MIN = 60
 
 
 class Paint(NamedTuple):
@@ -147,11 +147,15 @@ class Screen:
         self._put("".join(map(self._shown, parts)) + "\n")
 
     def row(self, *parts: Part, tail: Sequence[Part] = ()) -> None:
-        """Print one line of a table: on a terminal it is cut to the width, in front of its tail."""
-        if not self.is_terminal:
+        """Print one line of a table: on a terminal it is cut to the width, in front of its tail.
+
+        On a narrow terminal it is wrapped instead: what is cut off there would be the very thing it tells.
+        """
+        width = shutil.get_terminal_size().columns
+        if not self.is_terminal or width < WIDTH_MIN:
             self.line(*parts, *tail)
             return
-        room = max(shutil.get_terminal_size().columns, WIDTH_MIN) - sum(columns(_plain(one)) for one in tail)
+        room = width - sum(columns(_plain(one)) for one in tail)
         fitting: list[Part] = []
         for part in parts:
             short = cut(one_line(_plain(part)), room)

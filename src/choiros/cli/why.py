@@ -92,6 +92,9 @@ def _print_all(screen: Screen, found: Why) -> None:
     )
     for event in events:
         show_line(screen, event)
+        cause = found.causes.get(event.seq)
+        if cause is not None:
+            screen.row(Paint(f"        because of {cause.seq}: ", "dim"), cause.sentence)
 
 
 def _gutter(event: EventLine | None, seq: int, *, width: int) -> Paint:

@@ -44,6 +44,7 @@ def test_an_option_is_not_guessed_from_its_beginning() -> None:
 
 def test_too_many_words_are_refused() -> None:
     assert refusal("cat", "a", "b").code == "usage.too_much"
+    assert "'b'" in refusal("cat", "a", "--", "b").message
 
 
 def test_a_missing_value_says_how_to_write_one_that_begins_with_a_dash() -> None:

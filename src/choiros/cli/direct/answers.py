@@ -193,7 +193,17 @@ class Answers:
         named = {line.seq for line in lines} | {version.seq for version in versions}
         events = {line.seq: line for line in await self.lines(named)}
         history = [events[version.seq] for version in reversed(versions)]
-        return Why(path, lines, events, history)
+        return Why(path, lines, events, history, await self._reasons({line.seq for line in lines}))
+
+    async def _reasons(self, seqs: Iterable[int]) -> dict[int, EventLine]:
+        """Return for events the nearest thing that led to them, where it is more than that they were allowed."""
+        found: dict[int, EventLine] = {}
+        for event in await self._computer.journal.fetch(sorted(seqs)):
+            reasons = (one for one in await self._causes(event) if not is_routine(one))
+            reason = next(reasons, None)
+            if reason is not None:
+                found[event.seq] = self.line(reason)
+        return found
 
     def _versions(self, path: str) -> list[Version]:
         """Return every version of what stands at a path, also from before it was moved there, the oldest first."""

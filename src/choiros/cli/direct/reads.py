@@ -59,6 +59,7 @@ class Reads(Opened):
 
     async def why(self, path: str) -> Why:
         """Return who wrote each line of a file."""
+        await self._capture([path])
         return await self._answers.why(path)
 
     async def files(self, directory: str, at: int | None) -> FileList:

@@ -254,6 +254,16 @@ class ShownTable:
         """Return what is known about a whole folder."""
         return dict(map(_shown, self._tables.query("SELECT * FROM shown WHERE workspace = ?", (workspace,))))
 
+    def with_inodes(self, workspace: str, inodes: Iterable[int]) -> list[str]:
+        """Return the paths at which these files were seen, wherever they are now."""
+        found: list[str] = []
+        for inode in inodes:
+            rows = self._tables.query(
+                "SELECT path FROM shown WHERE workspace = ? AND inode = ?", (workspace, inode)
+            )
+            found += [cast("str", path) for (path,) in rows]
+        return found
+
     def put(self, workspace: str, known: Iterable[tuple[str, Shown | None]]) -> None:
         """Remember what a folder shows at paths, None for nothing."""
         known = list(known)

@@ -80,6 +80,57 @@ def test_why_follows_a_file_through_a_rename(home: Home) -> None:
     assert why.history[0].seq == last
 
 
+def test_a_file_renamed_by_hand_keeps_its_history_when_only_its_new_name_is_looked_at(home: Home) -> None:
+    first = home.write("a.txt", b"one\ntwo\n", run="draft").seqs[-1]
+    home.write("other.txt", b"x")
+    (home.folder / "other.txt").unlink()
+    (home.folder / "a.txt").rename(home.folder / "b.txt")
+    assert home.read("b.txt") == b"one\ntwo\n"
+    why = home.do(lambda client: client.why("b.txt"))
+    assert [line.seq for line in why.lines] == [first, first]
+    assert why.history[0].sentence == "moved a.txt to b.txt"
+    (home.folder / "b.txt").rename(home.folder / "c.txt")
+    last = home.write("c.txt", b"one\nTWO\n").seqs[-1]
+    why = home.do(lambda client: client.why("c.txt"))
+    assert [line.seq for line in why.lines] == [first, last]
+
+
+def test_a_second_name_of_a_file_is_a_file_of_its_own(home: Home) -> None:
+    home.write("a.txt", b"one\n")
+    (home.folder / "b.txt").hardlink_to(home.folder / "a.txt")
+    assert home.read("b.txt") == b"one\n"
+    assert home.paths() == ["a.txt", "b.txt"]
+
+
+def test_why_names_what_led_to_a_line_that_an_undo_brought_back(home: Home) -> None:
+    first = home.write("a.txt", b"one\ntwo\n").seqs[0]
+    home.write("a.txt", b"one\nTWO\n", run="polish")
+    undone = home.undo(run="polish").seqs
+    why = home.do(lambda client: client.why("a.txt"))
+    assert [(line.text, line.seq) for line in why.lines] == [("one", first), ("two", undone[-1])]
+    assert {seq: cause.sentence for seq, cause in why.causes.items()} == {
+        undone[-1]: "took back the run polish (1 change)"
+    }
+
+
+def test_why_tells_the_lines_of_a_merge_apart_by_who_wrote_them(home: Home) -> None:
+    first = home.write("a.txt", b"a\nb\nc\nd\n").seqs[-1]
+    left = home.write("a.txt", b"A\nb\nc\nd\n", run="left").seqs[-1]
+    right = home.write("a.txt", b"a\nb\nc\nD\n", run="right", base=first).seqs[-1]
+    (home.folder / "a.txt").write_bytes(b"A\nb\nc\nD\nby hand\n")
+    why = home.do(lambda client: client.why("a.txt"))
+    hand = why.lines[-1].seq
+    assert [(line.text, line.seq) for line in why.lines] == [
+        ("A", left),
+        ("b", first),
+        ("c", first),
+        ("D", right),
+        ("by hand", hand),
+    ]
+    assert [why.events[seq].run_id for seq in (left, right, hand)] == ["left", "right", None]
+    assert why.events[hand].source == "user"
+
+
 def test_why_of_binary_content_gives_the_history_alone(home: Home) -> None:
     home.write("a.bin", b"\x00\x01")
     why = home.do(lambda client: client.why("a.bin"))
