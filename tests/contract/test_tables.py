@@ -288,6 +288,25 @@ def test_a_kill_in_the_middle_of_a_transaction_leaves_what_was_before_it(tmp_pat
     assert current(SqliteCabinet(tmp_path)) == [("a", 1), ("b", 2)]
 
 
+def test_what_a_killed_program_left_of_the_old_tables_does_not_meet_the_new_ones(tmp_path: Path) -> None:
+    old = SqliteCabinet(tmp_path).open()
+    filled(old)
+    killed = {path: path.read_bytes() for path in tmp_path.glob("state.sqlite*")}
+    assert len(killed) == 3, "the write-ahead log is still there"
+    old.close()
+    for path, content in killed.items():
+        path.write_bytes(content)
+    cabinet = SqliteCabinet(tmp_path)
+    fresh = cabinet.beside(None)
+    fresh.script("CREATE TABLE fresh(x INTEGER) STRICT;")
+    fresh.close()
+    cabinet.switch()
+    opened = SqliteCabinet(tmp_path).open()
+    assert opened.query("SELECT name FROM sqlite_schema") == [("fresh",)]
+    assert opened.query("PRAGMA integrity_check") == [("ok",)]
+    opened.close()
+
+
 def test_the_switch_leaves_no_hold_on_what_it_replaced(tmp_path: Path) -> None:
     cabinet = SqliteCabinet(tmp_path)
     cabinet.open()

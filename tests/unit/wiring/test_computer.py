@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from choiros.features.audit.events import SnapshotKept
+from choiros.features.files.events import FileWritten
 from choiros.kernel.command import Context
 from choiros.kernel.errors import Unavailable
-from choiros.kernel.event import Source
+from choiros.kernel.event import Draft, Source
+from choiros.kernel.tree import Entry
 from choiros.settings import CheckpointSettings, Settings, SnapshotSettings
 from choiros.wiring import Computer, open_computer, projectors, registry
 from tests.computers import Desk
@@ -200,5 +202,21 @@ def test_who_takes_the_turn_again_sees_what_happened_meanwhile(tmp_path: Path) -
         assert list(one.files.below("main")) == ["file 1"]
         await written(one, 2)
         assert [view.name for view in projectors(registry())] == list(one.projectors.digests())
+
+    asyncio.run(story())
+
+
+def test_who_takes_the_turn_again_brings_the_views_to_what_a_crash_left_in_the_log(tmp_path: Path) -> None:
+    async def story() -> None:
+        desk = Desk(tmp_path)
+        computer = await desk.open()
+        computer.release()
+        event = desk.ids.event_id(1)
+        fact = computer.journal.registry.encode(FileWritten("main", "d", Entry("dir", 0o755)))
+        await computer.journal.append([Draft(event, 1, "me", "user", "file.write", fact, bytes(16))])
+        await computer.hold()
+        assert computer.projectors.position() == await computer.journal.head()
+        assert list(computer.files.below("main")) == ["d"]
+        assert list(desk.trees["main"]._nodes) == ["d"]
 
     asyncio.run(story())

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,8 @@ from choiros.features.files.view import FilesProjector
 from choiros.kernel.command import Context
 from choiros.kernel.dispatch import Asked
 from choiros.kernel.errors import Unavailable
-from choiros.kernel.event import Draft, Record
+from choiros.kernel.event import Draft, Point, Record
+from choiros.kernel.path import TEMPORARY
 from choiros.kernel.tree import Entry
 from choiros.settings import Settings, SnapshotSettings
 from choiros.wiring import Computer, rebuild, registry
@@ -302,8 +303,23 @@ class Sending(MemoryRepository):
         return await super().push(url, branch)
 
 
-def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(tmp_path: Path) -> None:
-    async def story() -> None:
+def rebuilt_by_hand(desk: Desk) -> None:
+    asyncio.run(rebuild(desk.parts(), desk.settings))
+
+
+def damaged(desk: Desk) -> None:
+    (desk.directory / "state.sqlite").write_bytes(b"not a database, but longer than a header " * 9)
+
+
+def lost(desk: Desk) -> None:
+    (desk.directory / "state.sqlite").unlink()
+
+
+@pytest.mark.parametrize("harm", [rebuilt_by_hand, damaged, lost])
+def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(
+    tmp_path: Path, harm: Callable[[Desk], None]
+) -> None:
+    async def story() -> tuple[Desk, Sending, Point]:
         desk, _, _ = await lived_in(tmp_path)
         desk.repositories["main"] = repository = Sending()
         computer = await desk.open()
@@ -318,10 +334,39 @@ def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(tmp_path: P
         head = await computer.journal.head()
         await computer.close()
         assert repository.sent == 1
+        return desk, repository, head
+
+    desk, repository, head = asyncio.run(story())
+    harm(desk)
+    again = asyncio.run(desk.open())
+    assert repository.sent == 1
+    assert asyncio.run(again.journal.head()) == head
+
+
+def test_what_an_effect_had_still_to_do_is_done_after_a_rebuild(tmp_path: Path) -> None:
+    async def story() -> None:
+        desk, _, _ = await lived_in(tmp_path)
+        computer = await desk.open()
+        desk.trees["main"].outside_special("in the way")
+        assert (await Hand(computer).mkdir("in the way")).troubles
+        await computer.close()
         await rebuild(desk.parts(), desk.settings)
+        desk.trees["main"].outside_remove("in the way")
+        await (await desk.open()).close()
+        assert desk.trees["main"]._nodes["in the way"].kind == "dir"
+
+    asyncio.run(story())
+
+
+def test_after_a_rebuild_of_damaged_tables_the_folders_are_swept(tmp_path: Path) -> None:
+    async def story() -> None:
+        desk, _, _ = await lived_in(tmp_path)
+        left = TEMPORARY + "1"
+        desk.trees["main"].outside_write(left, b"half")
+        damaged(desk)
         again = await desk.open()
-        assert repository.sent == 1
-        assert await again.journal.head() == head
+        await again.merger.capture("main")
+        assert left not in desk.trees["main"]._nodes
 
     asyncio.run(story())
 
