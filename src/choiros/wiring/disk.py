@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
+    from choiros.kernel.clock import Clock
     from choiros.kernel.repository import Repository
     from choiros.kernel.tree import Tree
     from choiros.kernel.watch import Watcher
+    from choiros.kernel.worker import Worker
     from choiros.settings import Resolved
 
 
-def disk_parts(resolved: Resolved) -> Parts:
-    """Return the engines that keep everything below the data directory."""
+def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock | None = None) -> Parts:
+    """Return the engines that keep everything below the data directory.
+
+    A simulator gives its own `worker` and `clock`; everybody else works at once and by the clock of the system.
+    """
     # Imported here, and some only where they are used: the start of every command waits for its imports.
     from choiros.engines.blob.disk import DiskBlobs  # noqa: PLC0415
     from choiros.engines.clock.system import SystemClock  # noqa: PLC0415
@@ -28,7 +33,7 @@ def disk_parts(resolved: Resolved) -> Parts:
 
     settings = resolved.settings
     base = resolved.home / "users" / settings.user
-    data, worker, clock = base / ".choir", InlineWorker(), SystemClock()
+    data, worker, clock = base / ".choir", worker or InlineWorker(), clock or SystemClock()
     for directory in (resolved.home, base.parent, base, data):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     guard = resolved.home / ".gitignore"
