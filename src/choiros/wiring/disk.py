@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from choiros.kernel.errors import Unavailable
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
@@ -34,12 +37,19 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     settings = resolved.settings
     base = resolved.home / "users" / settings.user
     data, worker, clock = base / ".choir", worker or InlineWorker(), clock or SystemClock()
-    for directory in (resolved.home, base.parent, base, data):
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    guard = resolved.home / ".gitignore"
-    if not guard.exists():
-        # Whoever makes a repository of the data directory shall not commit anybody's log, keys or settings.
-        guard.write_text("*\n", encoding="ascii")
+    try:
+        _make(resolved.home, base.parent, base, data)
+        guard = resolved.home / ".gitignore"
+        if not guard.exists():
+            # Whoever makes a repository of the data directory shall not commit anybody's log, keys or settings.
+            guard.write_text("*\n", encoding="ascii")
+    except OSError as error:
+        raise Unavailable(
+            "home.unavailable",
+            f"The data directory {resolved.home} cannot be used: {error.strerror}. Nothing was changed.",
+            fix="Check the disk and the permissions of the data directory, then try again.",
+            folder=str(resolved.home),
+        ) from error
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
@@ -76,3 +86,28 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
         place=lambda workspace, folder: str(place(workspace, folder)),
         watcher=watcher_of,
     )
+
+
+def _make(*directories: Path) -> None:
+    """Make directories, each inside the one before it, and until there is a log bring their names onto the disk.
+
+    What the log acknowledges is lost with a directory above it whose name a power cut has taken.
+    """
+    absent = [above for above in reversed(directories[0].parents) if not above.is_dir()]
+    for directory in directories:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (directories[-1] / "log.db").exists():
+        for directory in dict.fromkeys(
+            [*(above.parent for above in absent), directories[0].parent, *directories]
+        ):
+            # Above the home there may be directories that are not ours to open.
+            with suppress(PermissionError):
+                _sync(directory)
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
