@@ -122,6 +122,7 @@ class Computer:
         return Committer(
             self.files,
             self.repository,
+            view=self.checkpoints,
             blobs=self.parts.blobs,
             leave_out=self.left_out,
             handle=self._reported,
