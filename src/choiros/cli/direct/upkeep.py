@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -30,12 +29,11 @@ from choiros.features.workspaces.commands import (
 )
 from choiros.kernel.errors import Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
-from choiros.wiring import disk_parts, open_computer, rebuild
+from choiros.wiring import disk_parts, open_computer, rebuild, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-_digest = re.compile(r"\b[0-9a-f]{64}\b")
 TICK_S = 30
 """How long nothing may happen before it is asked whether a checkpoint is due."""
 
@@ -124,12 +122,8 @@ class Upkeep(Opened):
     async def collect(self, *, preview: bool) -> Collected:
         """Remove stored contents that no event names."""
         blobs = self._computer.parts.blobs
-        named = set(self._computer.files.contents())
-        # A request that is still open may come to name contents that no event of a file names yet.
-        for waiting in self._computer.approvals.unfinished():
-            named |= set(_digest.findall(waiting.recorded))
         count = size = 0
-        for digest in [one async for one in blobs.digests() if one not in named]:
+        for digest in await unnamed(self._computer):
             count += 1
             size += await blobs.size(digest) or 0
             if not preview:
