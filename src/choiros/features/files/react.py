@@ -16,6 +16,7 @@ from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
 from choiros.kernel.errors import Conflict
 from choiros.kernel.event import Event
+from choiros.kernel.path import parents
 from choiros.kernel.tree import Step, Tree
 
 ROUNDS = 5
@@ -133,7 +134,7 @@ class Merger:
         tree = await self._tree(workspace)
         if tree is None:
             return
-        left, unkept = set(paths), dict[str, str]()
+        left, unkept = self._with_way(workspace, paths), dict[str, str]()
         for _ in range(ROUNDS):
             left = await self._show(workspace, tree, paths=left)
             if not left:
@@ -142,6 +143,14 @@ class Merger:
             left |= found.paths
             unkept.update(found.unkept)
         raise unsettled(sorted(left), unkept)
+
+    def _with_way(self, workspace: str, paths: Iterable[str]) -> set[str]:
+        """Return these paths with the directories above them that the folder lacks, as one that was made anew does."""
+        wanted = set(paths)
+        above = sorted({parent for path in wanted for parent in parents(path)})
+        shown = self._capturer.last_shown(workspace, above)
+        entries = self._view.entries(workspace, above)
+        return wanted | {path for path in above if entries[path] is not None and path not in shown}
 
     async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> set[str]:
         """Apply what differs and return the paths at which the folder shows something unexpected."""
