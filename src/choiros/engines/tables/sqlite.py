@@ -162,11 +162,24 @@ def _explained() -> Generator[None]:
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError) as error:
         raise damaged(str(error)) from error
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        raise Unavailable(
-            "state.unavailable",
-            f"The derived tables (state.sqlite) cannot be used: {error}.",
-            fix="Free some space and check the permissions of the data directory, then try again.",
-        ) from error
+        raise _unavailable(error) from error
+
+
+@contextmanager
+def _on_disk() -> Generator[None]:
+    """Tell what the disk has done to the files around the tables."""
+    try:
+        yield
+    except OSError as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    return Unavailable(
+        "state.unavailable",
+        f"The derived tables (state.sqlite) cannot be used: {error}.",
+        fix="Free some space and check the permissions of the data directory, then try again.",
+    )
 
 
 def damaged(reason: str) -> Corrupt:
@@ -187,12 +200,14 @@ class SqliteCabinet:
         self._snapshots = directory / "snapshots"
         self._opened: list[SqliteTables] = []
 
+    @_on_disk()
     def open(self) -> SqliteTables:
         """Open the current tables, empty ones when there are none."""
         self._current.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._opened.append(SqliteTables(self._current))
         return self._opened[-1]
 
+    @_on_disk()
     def beside(self, snapshot: Snapshot | None) -> SqliteTables:
         """Open new tables beside the current ones, empty or copied from a snapshot."""
         self._next.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -220,6 +235,7 @@ class SqliteCabinet:
                 seq=snapshot.seq,
             )
 
+    @_on_disk()
     def switch(self) -> None:
         """Put the tables made beside into the place of the current ones."""
         _sync(self._next)
@@ -232,6 +248,7 @@ class SqliteCabinet:
         self._next.rename(self._current)
         _sync(self._current.parent)
 
+    @_on_disk()
     def save(self, tables: Tables, seq: int) -> Snapshot:
         """Keep a copy of the tables as the snapshot of an event."""
         assert isinstance(tables, SqliteTables), "a cabinet keeps copies of the tables that it opened"
@@ -247,6 +264,7 @@ class SqliteCabinet:
         _sync(self._snapshots)
         return snapshot
 
+    @_on_disk()
     def snapshots(self) -> list[Snapshot]:
         """Return the kept snapshots, the newest first."""
         found: list[Snapshot] = []
@@ -256,6 +274,7 @@ class SqliteCabinet:
                 found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 
+    @_on_disk()
     def drop(self, snapshot: Snapshot) -> None:
         """Remove a snapshot."""
         self._path(snapshot).unlink(missing_ok=True)
