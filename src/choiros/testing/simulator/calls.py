@@ -8,7 +8,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 from choiros.testing.simulator.disk import Disk, Node
 
@@ -72,7 +72,7 @@ class Scanned:
     def __init__(self, entries: list[Entry]) -> None:
         self._entries = iter(entries)
 
-    def __enter__(self) -> Scanned:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -216,15 +216,11 @@ class Calls:
         if node is None:
             if not flags & os.O_CREAT:
                 _fail(errno.ENOENT, path)
-            self.disk.act("create", directory)
+            self.disk.act("create", directory, name)
             node = self.disk.new("file", mode & 0o777)
             self.disk.name((directory, name, node))
-        elif flags & os.O_CREAT and flags & os.O_EXCL:
-            _fail(errno.EEXIST, path)
-        if flags & os.O_DIRECTORY and node.kind != "dir":
-            _fail(errno.ENOTDIR, path)
-        if node.kind == "link" and not flags & os.O_PATH:
-            _fail(errno.ELOOP, path)
+        else:
+            _check_openable(node, flags, path)
         if flags & os.O_TRUNC:
             self.disk.act("truncate", node)
             self.disk.truncate(node, 0)
@@ -324,7 +320,7 @@ class Calls:
         directory, name = self.above(path, dir_fd=dir_fd)
         if not name or name in directory.entries:
             _fail(errno.EEXIST, path)
-        self.disk.act("mkdir", directory)
+        self.disk.act("mkdir", directory, name)
         self.disk.name((directory, name, self.disk.new("dir", mode & 0o777)))
 
     def symlink(self, target: Place, path: Place, *, dir_fd: int | None = None) -> None:
@@ -332,7 +328,7 @@ class Calls:
         directory, name = self.above(path, dir_fd=dir_fd)
         if name in directory.entries:
             _fail(errno.EEXIST, path)
-        self.disk.act("symlink", directory)
+        self.disk.act("symlink", directory, name)
         self.disk.name((directory, name, self.disk.new("link", 0o777, target=os.fsdecode(target))))
 
     def readlink(self, path: Place, *, dir_fd: int | None = None) -> str:
@@ -348,7 +344,7 @@ class Calls:
         node = directory.entries.get(name)
         if node is None or node.kind == "dir":
             _fail(errno.ENOENT if node is None else errno.EISDIR, path)
-        self.disk.act("unlink", directory)
+        self.disk.act("unlink", directory, name)
         self.disk.name((directory, name, None))
 
     def rmdir(self, path: Place, *, dir_fd: int | None = None) -> None:
@@ -357,7 +353,7 @@ class Calls:
         node = directory.entries.get(name)
         if node is None or node.kind != "dir" or node.entries:
             _fail(errno.ENOENT if node is None else errno.ENOTEMPTY, path)
-        self.disk.act("rmdir", directory)
+        self.disk.act("rmdir", directory, name)
         self.disk.name((directory, name, None))
 
     def rename(
@@ -371,7 +367,7 @@ class Calls:
             _fail(errno.ENOENT, old)
         if other is not None and other.kind == "dir" and (node.kind != "dir" or other.entries):
             _fail(errno.ENOTEMPTY if node.kind == "dir" else errno.EISDIR, new)
-        self.disk.act("rename", target)
+        self.disk.act("rename", target, f"{before} {after}")
         if node is not other:
             self.disk.name((source, before, None), (target, after, node))
 
@@ -385,10 +381,10 @@ class Calls:
         if flags == _NOREPLACE:
             if other is not None:
                 _fail(errno.EEXIST, target[1])
-            self.disk.act("rename", there)
+            self.disk.act("rename", there, f"{before} {after}")
             self.disk.name((here, before, None), (there, after, node))
         else:
-            self.disk.act("exchange", there)
+            self.disk.act("exchange", there, f"{before} {after}")
             self.disk.name((here, before, other), (there, after, node))
 
     def chmod(self, path: Place | int, mode: int, *, dir_fd: int | None = None) -> None:
@@ -411,7 +407,12 @@ class Calls:
         before = "" if isinstance(path, int) else f"{os.fsdecode(path)}/"
         return Scanned([Entry(name, before + name, node=node.entries[name]) for name in self.names(path)])
 
-    def flock(self, descriptor: int) -> None:
+    def control(self, descriptor: int, *_: int) -> int:
+        """Nobody else has a file open, so that every lease is granted."""
+        self.handle(descriptor)
+        return 0
+
+    def flock(self, descriptor: int, _: int) -> None:
         """Take the lock on a file."""
         handle = self.handle(descriptor)
         held = handle.node.held
@@ -420,12 +421,37 @@ class Calls:
         handle.node.held = handle
 
 
+def _check_openable(node: Node, flags: int, path: Place) -> None:
+    """Refuse what the operating system refuses for what stands there."""
+    if flags & os.O_CREAT and flags & os.O_EXCL:
+        _fail(errno.EEXIST, path)
+    if flags & os.O_DIRECTORY and node.kind != "dir":
+        _fail(errno.ENOTDIR, path)
+    if node.kind == "dir" and flags & (os.O_WRONLY | os.O_RDWR):
+        _fail(errno.EISDIR, path)
+    if node.kind == "link" and not flags & os.O_PATH:
+        _fail(errno.ELOOP, path)
+
+
 def stat_of(node: Node) -> os.stat_result:
     """Return the form that the operating system gives to a look."""
     mtime, ctime = node.mtime, node.ctime
     seconds = (0, mtime // 1_000_000_000, ctime // 1_000_000_000)
     return os.stat_result(
-        (_TYPES[node.kind] | node.mode, node.number, 1, 1, 0, 0, node.size, *seconds, *seconds, 0, mtime, ctime)
+        (
+            _TYPES[node.kind] | node.mode,
+            node.number,
+            1,
+            1,
+            0,
+            0,
+            node.size,
+            *seconds,
+            *seconds,
+            0,
+            mtime,
+            ctime,
+        )
     )
 
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, cast
 
 import apsw
 
@@ -109,11 +111,11 @@ class Files(apsw.VFS):
         self._calls = calls
         self._disk = calls.disk
 
-    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> Database:
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         """Open or make a file; those without a name are forgotten with their connection."""
         flags[1] = flags[0]
         if name is None:
-            return Database(self._disk, self._disk.new("file", 0o600), directory=None)
+            return self._opened(self._disk.new("file", 0o600), None)
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         directory, base = self._calls.above(path)
         node, is_new = directory.entries.get(base), False
@@ -124,7 +126,11 @@ class Files(apsw.VFS):
             node, is_new = self._disk.new("file", 0o600), True
             self._disk.name((directory, base, node))
         is_journal = is_new and bool(flags[0] & _WITH_DIRECTORY)
-        return Database(self._disk, node, directory=directory if is_journal else None)
+        return self._opened(node, directory if is_journal else None)
+
+    def _opened(self, node: Node, directory: Node | None) -> apsw.VFSFile:
+        # Any object with the methods of a VFSFile will do for apsw; the class itself would want a real file.
+        return cast("apsw.VFSFile", Database(self._disk, node, directory=directory))
 
     def xDelete(self, filename: str, syncdir: bool) -> None:  # noqa: FBT001 - apsw calls it
         """Remove a file."""
@@ -156,20 +162,52 @@ class Files(apsw.VFS):
         return microseconds
 
 
+class Connection(apsw.Connection):
+    """A connection that fails where one on a real disk fails, and only there.
+
+    SQLite passes over errors of a checkpoint after a commit or before closing, because nothing is lost by them;
+    apsw raises what a file layer in Python has raised all the same, unless it is caught in between.
+    """
+
+    checkpoint_pages = 1000
+
+    def __init__(self, *values: Any, **options: Any) -> None:
+        super().__init__(*values, **options)
+        # The index of the write-ahead log cannot be shared from Python: each connection has it in its own memory,
+        # which SQLite does for whoever has the file alone. The files on the disk are the same.
+        self.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY")
+        self.pragma("wal_autocheckpoint", self.checkpoint_pages)
+
+    def pragma(self, name: str, value: Any = None, **options: Any) -> Any:
+        """Carry out a pragma; the checkpoint after commits is made by a hook of ours."""
+        if name != "wal_autocheckpoint":
+            return super().pragma(name, *(() if value is None else (value,)), **options)
+        self.set_wal_hook(partial(_checkpoint, pages_max=int(value)))
+        return value
+
+    def close(self, force: bool = False) -> None:  # noqa: FBT001, FBT002 - apsw's
+        """Close."""
+        with suppress(apsw.IOError, apsw.FullError):
+            super().close(force)
+
+
+def _checkpoint(connection: apsw.Connection, database: str, pages: int, *, pages_max: int) -> int:
+    if pages >= pages_max:
+        with suppress(apsw.Error):
+            connection.wal_checkpoint(database)
+    return apsw.SQLITE_OK
+
+
 @contextmanager
 def databases_on(calls: Calls) -> Generator[None]:
-    """Let every database that is opened in the block lie on the simulated disk.
-
-    The shared memory of a write-ahead log cannot be given by Python, so every connection works with the index
-    of its log in its own memory, which SQLite does when it has the file for itself. The files are the same.
-    """
-    files = Files(calls)
-    apsw.connection_hooks.append(_alone)
+    """Let every database that is opened in the block lie on the simulated disk."""
+    files, real = Files(calls), apsw.Connection
+    apsw.Connection = Connection
     try:
         apsw.randomness(0)
         yield
     finally:
-        apsw.connection_hooks.remove(_alone)
+        apsw.Connection = real
         files.unregister()
 
 
@@ -180,7 +218,3 @@ def act(disk: Disk, what: str, *, node: Node) -> None:
     except OSError as error:
         kind = apsw.FullError if error.errno == errno.ENOSPC else apsw.IOError
         raise kind(str(error)) from error
-
-
-def _alone(connection: apsw.Connection) -> None:
-    connection.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY")

@@ -23,15 +23,29 @@ Kind = Literal["file", "dir", "link"]
 Fault = Literal["full", "broken"]
 
 
-class PowerCut(BaseException):  # noqa: N818 - it is no error of anybody: the machine is off
+class PowerCut(BaseException):
     """The machine is off; whatever a program does now has no effect any more."""
 
 
 class Node:
     """A file, directory or link: as programs see it, and as it is on the platter (`kept_*`)."""
 
-    __slots__ = ("ctime", "data", "entries", "held", "kept", "kept_entries", "kept_look", "kind", "locks")
-    __slots__ += ("mode", "mtime", "number", "target", "writes")
+    __slots__ = (
+        "ctime",
+        "data",
+        "entries",
+        "held",
+        "kept",
+        "kept_entries",
+        "kept_look",
+        "kind",
+        "locks",
+        "mode",
+        "mtime",
+        "number",
+        "target",
+        "writes",
+    )
 
     def __init__(self, number: int, kind: Kind, *, mode: int, now: int, target: str = "") -> None:
         self.number = number
@@ -83,13 +97,18 @@ class Disk:
         self._ticks += 1
         return self._now_ns() // 1_000_000 * 1_000_000 + self._ticks % 1_000_000
 
-    def act(self, what: str, node: Node) -> None:
+    def note(self, line: str) -> None:
+        """Write a line into the trace, if one is kept."""
+        if self.trace is not None:
+            self.trace.append(line)
+
+    def act(self, what: str, node: Node, name: str = "") -> None:
         """Count an operation; this is where the power goes off, the disk fails, or somebody else comes in."""
         if self.is_off:
             raise PowerCut
         self.count += 1
         if self.trace is not None:
-            self.trace.append(f"{self.count} {what} {node.number}")
+            self.trace.append(f"{self.count} {what} {node.number} {name}".rstrip())
         if self.count >= self.next_event:
             self.on_event(what, node)
             if self.is_off:
@@ -146,7 +165,7 @@ class Disk:
             self._settle([self._touches(batch, node) for batch in self.pending])
         else:
             for write in node.writes:
-                _carry_out(node.kept, write)
+                carry_out(node.kept, write)
             node.writes.clear()
         node.kept_look = (node.mode, node.mtime, node.ctime)
         self._unsynced.pop(node, None)
@@ -250,18 +269,18 @@ class Disk:
                 self._tear(node)
                 return
         for write in writes[:kept]:
-            _carry_out(node.kept, write)
+            carry_out(node.kept, write)
 
     def _tear(self, node: Node) -> None:
         for offset, data in node.writes:
             if self.chance.one_in(3):
                 continue
             if data is None or self.chance.one_in(2):
-                _carry_out(node.kept, (offset, data))
+                carry_out(node.kept, (offset, data))
                 continue
             for start, end in sectors(offset, len(data)):
                 if self.chance.one_in(2):
-                    _carry_out(node.kept, (offset + start, data[start:end]))
+                    carry_out(node.kept, (offset + start, data[start:end]))
 
     def rot(self, node: Node, place: int, *, flip: int) -> None:
         """Change one stored byte, as an ageing disk does."""
@@ -298,7 +317,8 @@ def failure(fault: Fault) -> OSError:
     return OSError(number, os.strerror(number))
 
 
-def _carry_out(data: bytearray, write: tuple[int, bytes | None]) -> None:
+def carry_out(data: bytearray, write: tuple[int, bytes | None]) -> None:
+    """Change bytes as a write does."""
     offset, content = write
     if content is None:
         _set_size(data, offset)

@@ -124,6 +124,8 @@ class WatchedLog:
             raise
         if not self._disk.is_off:
             batch.state, batch.records = "acknowledged", tuple(records)
+            for record, draft in zip(records, drafts, strict=True):
+                self._disk.note(f"event {record.seq} {draft.event_type} {draft.payload.decode()[:200]}")
         return records
 
     async def head(self, user: str) -> Point:

@@ -13,6 +13,7 @@ PATHS = ("a", "b", "c", "d", "d/x", "d/y", "d/e", "d/e/z", "n/ü", "n/d")
 FOLDER = f"{PREFIX}/home/users/me/workspace"
 
 _LINES = 9
+_DIGITS = 7
 
 
 def text(chance: Chance, token: int) -> bytes:
@@ -31,15 +32,21 @@ class Hand:
         self._calls = calls
         self._chance = chance
         self._tokens = 0
-        self.left: dict[str, str] = {}
-        """The digest of what it has left at each path; every one must be found in the log one day."""
-        self.acts = 0
+        self.left: dict[str, bytes] = {}
+        """The line that nobody else writes, of what it has left at each path: each must enter the log one day."""
+        self._is_busy = False
 
     def act(self) -> None:
         """Do one thing; what is not possible is not done."""
-        if "workspace" not in self._user_names():
+        if self._is_busy or "workspace" not in self._user_names():
             return
-        self.acts += 1
+        self._is_busy = True
+        try:
+            self._act()
+        finally:
+            self._is_busy = False
+
+    def _act(self) -> None:
         path = self._chance.choice(PATHS)
         with suppress(OSError):
             match self._chance.below(10):
@@ -73,7 +80,7 @@ class Hand:
         descriptor = self._calls.open(f"{FOLDER}/{path}", flags, 0o644)
         self._forget(path)
         self._write(descriptor, content)
-        self.left[path] = hashlib.sha256(content).hexdigest()
+        self._leave(path, content)
 
     def _write(self, descriptor: int, content: bytes) -> None:
         done = 0
@@ -94,7 +101,7 @@ class Hand:
             self._calls.unlink(aside)
             raise
         self._forget(path)
-        self.left[path] = hashlib.sha256(content).hexdigest()
+        self._leave(path, content)
 
     def _remove(self, path: str) -> None:
         if self._calls.find(f"{FOLDER}/{path}", follow=False).kind == "dir":
@@ -107,6 +114,7 @@ class Hand:
         if path == to or path in _above(to) or to in _above(path):
             return
         self._calls.rename(f"{FOLDER}/{path}", f"{FOLDER}/{to}")
+        self._calls.disk.note(f"by hand: {path} becomes {to}")
         self._forget(to)
         for name in [name for name in self.left if name == path or path in _above(name)]:
             self.left[to + name[len(path) :]] = self.left.pop(name)
@@ -115,9 +123,20 @@ class Hand:
         if self._calls.find(f"{FOLDER}/{path}", follow=False).kind != "link":
             self._calls.chmod(f"{FOLDER}/{path}", self._chance.choice((0o755, 0o700, 0o600 | 0o100)))
 
+    def _leave(self, path: str, content: bytes) -> None:
+        token = _token(content)
+        self.left[path] = token
+        digest = hashlib.sha256(content).hexdigest()
+        self._calls.disk.note(f"by hand: {path} holds {digest}, {token.decode()}")
+
     def _forget(self, path: str) -> None:
         for name in [name for name in self.left if name == path or path in _above(name)]:
             del self.left[name]
+
+
+def _token(content: bytes) -> bytes:
+    """Return the number that the content holds and no other does."""
+    return next(word for word in reversed(content.split()) if len(word) == _DIGITS and word.isdigit())
 
 
 def _above(path: str) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 import heapq
 import sys
 from asyncio import events
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Context
 from typing import Any, TypeVar
 
@@ -36,6 +36,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._made = 0
         self._tasks: list[asyncio.Task[Any]] = []
+        self._is_over = False
         self.steps = 0
         self.steps_max = 1_000_000
         self.before_step: Callable[[], None] | None = None
@@ -86,7 +87,9 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         """Return a future of this loop."""
         return asyncio.Future(loop=self)
 
-    def create_task(self, coro: Coroutine[Any, Any, T], **options: Any) -> asyncio.Task[T]:
+    def create_task(
+        self, coro: Generator[Any, None, T] | Coroutine[Any, Any, T], **options: Any
+    ) -> asyncio.Task[T]:
         """Return a task that is ready to begin."""
         task = asyncio.Task(coro, loop=self, **options)
         self._tasks.append(task)
@@ -119,6 +122,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 raise
             return task.result()
         finally:
+            self._is_over = True
             events._set_running_loop(None)  # noqa: SLF001
             sys.set_asyncgen_hooks(*hooks)
 
@@ -162,7 +166,8 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._tasks.clear()
 
     def _finish_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
-        self.create_task(_closed(generator))
+        if not self._is_over:
+            self.create_task(_closed(generator))
 
 
 async def _closed(generator: AsyncGenerator[Any, Any]) -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Coroutine, Generator
-from contextlib import ExitStack, contextmanager
-from types import ModuleType
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal, TypeVar
 
 import apsw
@@ -18,11 +18,12 @@ from choiros.engines.log import sqlite as log_engine
 from choiros.engines.tables import sqlite as tables_engine
 from choiros.engines.tree.disk import syncing as tree_syncing
 from choiros.engines.tree.disk import temporary as tree_names
+from choiros.features.files import ignore, pattern
 from choiros.kernel import journal
 from choiros.settings import Resolved, resolve
 from choiros.testing.simulator.calls import PREFIX, Calls
 from choiros.testing.simulator.chance import Chance
-from choiros.testing.simulator.database import databases_on
+from choiros.testing.simulator.database import Connection, databases_on
 from choiros.testing.simulator.disk import NEVER, Disk, Fault, Node, PowerCut, failure
 from choiros.testing.simulator.engines import (
     SimulatedClock,
@@ -40,6 +41,9 @@ from choiros.wiring import Parts, disk_parts
 T = TypeVar("T")
 
 End = Literal["closed", "killed", "cut"]
+
+# The same lines are read at every start: the simulator starts thousands of times in one process.
+_parse = functools.cache(pattern.parse)
 
 _SETTINGS = {"checkpoints.events_max": "12", "snapshots.events_max": "25", "lock_timeout_s": "2"}
 
@@ -61,6 +65,7 @@ class Machine:
         self.repositories: dict[str, SlowRepository] = {}
         self.seconds = 0.0
         self.counts: Counter[str] = Counter()
+        self.planted: list[tuple[Any, str, Any]] = []
         self.change_parts: Callable[[Parts], Parts] = _unchanged
         self._connections: list[apsw.Connection] = []
         self._late_one_in = self.chance.choice((0, 0, 5))
@@ -74,10 +79,12 @@ class Machine:
 
     # --- rare branches ---
 
-    def _rare(self) -> list[tuple[ModuleType, str, Any]]:
+    def _rare(self) -> list[tuple[Any, str, Any]]:
         """Return constants of the engines with values that make rare branches common."""
         pick = self.chance.choice
         return [
+            (Connection, "checkpoint_pages", pick((1000, 4, 30))),
+            (ignore, "parse", _parse),
             (log_engine, "GROUP_MAX", pick((1, 2, 512))),
             (journal, "READ", pick((3, 500))),
             (journal, "BATCH", pick((5, 4000))),
@@ -90,22 +97,14 @@ class Machine:
     def powered(self) -> Generator[None]:
         """Answer everybody's calls from this machine for the block."""
         with ExitStack() as stack:
-            stack.enter_context(replaced(self._rare()))
+            stack.enter_context(replaced([*self._rare(), *self.planted]))
             stack.enter_context(taken_over(self.calls))
             stack.enter_context(databases_on(self.calls))
-            checkpoint = self.chance.choice((1000, 4, 30))
-            hook = self._note_connection(checkpoint)
+            hook = self._connections.append
             apsw.connection_hooks.append(hook)
             stack.callback(apsw.connection_hooks.remove, hook)
             self.resolved = resolve({"home": f"{PREFIX}/home", **_SETTINGS}, {})
             yield
-
-    def _note_connection(self, checkpoint: int) -> Callable[[apsw.Connection], None]:
-        def note(connection: apsw.Connection) -> None:
-            connection.wal_autocheckpoint(checkpoint)
-            self._connections.append(connection)
-
-        return note
 
     # --- processes ---
 
@@ -146,7 +145,7 @@ class Machine:
         """End the process that runs: nothing it still holds reaches the disk any more."""
         self.disk.is_off = True
         for connection in self._connections:
-            _drop(connection)
+            drop(connection)
         self._connections.clear()
         self.disk.is_off = False
         self.disk.next_event = NEVER
@@ -179,6 +178,17 @@ class Machine:
         self.plan(cut_at=None, step=None, fault=None)
         self._hand_at = NEVER
         self._await_next()
+
+    @contextmanager
+    def hands_off(self) -> Generator[None]:
+        """Let nobody work in the folder for the block."""
+        before, self._hand_at = self._hand_at, NEVER
+        self._await_next()
+        try:
+            yield
+        finally:
+            self._hand_at = before
+            self._await_next()
 
     @property
     def is_faulty(self) -> bool:
@@ -225,11 +235,10 @@ _GROWS = frozenset({"write", "create", "mkdir", "symlink"})
 _BREAKS = frozenset({"write", "sync", "read", "rename", "exchange", "unlink", "truncate", "list"})
 
 
-def _drop(connection: apsw.Connection) -> None:
-    try:
+def drop(connection: apsw.Connection) -> None:
+    """Close a connection whose machine is off."""
+    with suppress(PowerCut, apsw.Error):
         connection.close(force=True)
-    except (PowerCut, apsw.Error):
-        pass
 
 
 def _unchanged(parts: Parts) -> Parts:

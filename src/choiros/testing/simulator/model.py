@@ -19,7 +19,7 @@ Json = dict[str, Any]
 Files = dict[str, Json]
 
 
-class Violation(AssertionError):
+class Violation(AssertionError):  # noqa: N818 - a finding about the program, not an error of the simulator
     """Something that was promised does not hold."""
 
     def __init__(self, invariant: str, text: str) -> None:
@@ -108,7 +108,6 @@ class History:
             self.events.append(happened)
             if happened.kind in {"file.write", "file.delete", "file.move"}:
                 self._fold(happened)
-        self._check_verdicts()
 
     def _linked(self, record: Record, prev: bytes, *, place: int) -> bytes:
         """I3: the chain, as it is written in the record format."""
@@ -129,7 +128,8 @@ class History:
     def _fold(self, event: Happened) -> None:
         payload = event.payload
         files = self._now.setdefault(payload["workspace"], {})
-        path, entry = payload["path"], payload.get("entry")
+        path = payload["path"]
+        entry: Json | None = payload.get("entry")
         before = entry if event.kind == "file.move" else payload.get("before")
         told = f"event {event.seq} ({event.kind} {path}) does not follow from what stood there"
         require(files.get(path) == before, "I4", told)
@@ -140,13 +140,13 @@ class History:
             require(path not in files, "I4", told)
         if event.kind == "file.delete":
             files.pop(path)
-        else:
+        elif entry is not None:
             files[path] = entry
             if entry["kind"] == "file":
                 self.contents.add(entry["content"])
         self._files.append((event.seq, payload["workspace"], path, files.get(path)))
 
-    def _check_verdicts(self) -> None:
+    def check_verdicts(self) -> None:
         """I7: no fact without a recorded verdict that allows it."""
         verdicts: dict[str, str] = {}
         for event in self.events:
@@ -191,13 +191,15 @@ class History:
             for event in self.events
             if event.kind in {"checkpoint.commit", "checkpoint.failed"}
         )
-        pushed = Counter(event.payload["request"] for event in self.events if event.kind == "checkpoint.pushed")
+        pushed = Counter(
+            event.payload["request"] for event in self.events if event.kind == "checkpoint.pushed"
+        )
         require(ends == Counter(intents), "I7", f"checkpoints {intents} have the outcomes {dict(ends)}")
         require(pushed == Counter(pushes), "I7", f"pushes {pushes} have the outcomes {dict(pushed)}")
         made = Counter(commits)
         strange = sorted(str(seq) for seq, count in made.items() if seq not in intents or count > 1)
         require(not strange, "I7", f"commits that nobody asked for, or twice: {strange}")
-        named = {
-            event.payload["checkpoint"] for event in self.events if event.kind == "checkpoint.commit"
-        }
-        require(named <= set(made), "I7", f"commits that were reported and are not there: {named - set(made)}")
+        named = {event.payload["checkpoint"] for event in self.events if event.kind == "checkpoint.commit"}
+        require(
+            named <= set(made), "I7", f"commits that were reported and are not there: {named - set(made)}"
+        )

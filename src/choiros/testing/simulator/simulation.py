@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from choiros.engines.tables.sqlite import SqliteTables
 from choiros.kernel.errors import ChoirError, Corrupt
-from choiros.kernel.event import Record
+from choiros.kernel.event import GENESIS, Point, Record
+from choiros.kernel.path import TEMPORARY
 from choiros.kernel.projector import ProjectorRunner
 from choiros.testing.simulator.calls import PREFIX
 from choiros.testing.simulator.chance import Chance
@@ -33,6 +35,7 @@ class Story:
     seed: int
     broken: str = ""
     """The invariant that does not hold, and how; empty when all do."""
+    cause: Violation | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
     trace: list[str] = field(default_factory=list[str])
 
@@ -49,7 +52,7 @@ def simulate(seed: int, *, trace: bool = False, prepare: Callable[[Machine], Non
         try:
             _Player(machine).play()
         except Violation as violation:
-            story.broken = str(violation)
+            story.broken, story.cause = str(violation), violation
         finally:
             machine.end("killed")
     machine.counts["operations"] = machine.disk.count
@@ -68,7 +71,7 @@ class _Player:
 
     def play(self) -> None:
         """Live several lives, the last one undisturbed, then let the disk age."""
-        for _ in range(self._chance.between(1, 4)):
+        for _ in range(self._chance.between(1, 3)):
             self._one_life()
         self._machine.calm()
         self._process(self._last_life, "closed")
@@ -86,10 +89,10 @@ class _Player:
         self._machine.calm()
         self._process(self._recovery, chance.choice(("closed", "killed", "cut")))
 
-    def _process(self, main: Callable[[], object], how: End) -> None:
+    def _process(self, main: Callable[[], Coroutine[Any, Any, None]], how: End) -> None:
         machine = self._machine
         try:
-            machine.live(main)  # type: ignore[arg-type]
+            machine.live(main)
         except PowerCut:
             machine.counts["cut in the middle"] += 1
             how = "cut" if how == "closed" else how
@@ -188,19 +191,15 @@ class _Player:
             self._machine.counts["I6"] += 1
 
     async def _upkeep(self, computer: Computer) -> Computer:
-        try:
-            match self._chance.below(6):
-                case 0:
-                    self._machine.counts["collected"] += await collect(computer)
-                case 1:
-                    return await self._rebuilt(computer)
-                case 2:
-                    await self._check(computer)
-                case _:
-                    pass
-        except ChoirError as refusal:
-            require(self._machine.is_faulty, "I9", f"upkeep is refused: {refusal.code} {refusal}")
-            self._machine.counts[f"refused {refusal.code}"] += 1
+        match self._chance.below(6):
+            case 0:
+                self._machine.counts["collected"] += await collect(computer)
+            case 1:
+                return await self._rebuilt(computer)
+            case 2:
+                await self._check(computer)
+            case _:
+                pass
         return computer
 
     async def _rebuilt(self, computer: Computer) -> Computer:
@@ -218,6 +217,10 @@ class _Player:
 
     async def _check(self, computer: Computer, *, is_restarted: bool = False) -> None:
         """Check every invariant; nobody is at work now."""
+        with self._machine.hands_off():
+            await self._check_all(computer, is_restarted=is_restarted)
+
+    async def _check_all(self, computer: Computer, *, is_restarted: bool) -> None:
         is_quiet = await self._settled(computer)
         machine = self._machine
         records = await _records(computer)
@@ -225,8 +228,10 @@ class _Player:
         if is_restarted:
             machine.books.settle()
         history = self._history = History(records)
-        await self._check_views(computer, history)
+        history.check_verdicts()
         self._check_blobs(history)
+        if computer.projectors.position().seq == len(records):
+            await self._check_views(computer, history)
         if is_quiet:
             for workspace in history.open_workspaces():
                 self._check_folder(history, workspace)
@@ -240,6 +245,7 @@ class _Player:
     async def _settled(self, computer: Computer) -> bool:
         """Let the folders and the log agree; return whether they do, which a failing disk may prevent."""
         try:
+            await computer.projectors.catch_up()
             for _ in range(4):
                 found = False
                 troubles = await computer.reactors.catch_up()
@@ -252,8 +258,11 @@ class _Player:
                             not captured.unkept or self._machine.is_faulty, "I5", f"unkept: {captured.unkept}"
                         )
                 if not found and not troubles:
-                    return True
+                    return computer.projectors.position() == await computer.journal.head()
         except ChoirError as refusal:
+            if refusal.code == "dispatch.busy":
+                # The log says now and then that it is late, and here four times in a row.
+                return False
             require(self._machine.is_faulty, "I5", f"it does not settle: {refusal.code} {refusal}")
             return False
         require(self._machine.is_faulty or self._machine.disk.next_event < 1 << 60, "I5", "it never settles")
@@ -284,15 +293,20 @@ class _Player:
 
     def _check_blobs(self, history: History) -> None:
         """I1 for contents: what an event names is stored, byte for byte."""
-        fans = self._machine.calls.find(f"{HOME}/.choir").entries.get("blobs")
-        stored = {
-            name: node for fan in (fans.entries.values() if fans else ()) for name, node in fan.entries.items()
-        }
+        stored = self._stored()
         for digest in sorted(history.contents):
             node = stored.get(digest)
             require(node is not None, "I1", f"the content {digest} is not stored")
             assert node is not None
             require(hashlib.sha256(node.data).hexdigest() == digest, "I1", f"the content {digest} is damaged")
+
+    def _stored(self) -> dict[str, Node]:
+        fans = self._machine.calls.find(f"{HOME}/.choir").entries.get("blobs")
+        return {
+            name: node
+            for fan in (fans.entries.values() if fans else ())
+            for name, node in fan.entries.items()
+        }
 
     def _check_folder(self, history: History, workspace: str) -> None:
         """I5: the folder shows what the log says."""
@@ -309,11 +323,12 @@ class _Player:
 
     def _check_hand(self, history: History) -> None:
         """Nothing that somebody wrote in the folder was overwritten before it was seen."""
-        lost = {
-            path: digest
-            for path, digest in self._machine.hand.left.items()
-            if digest not in history.contents
-        }
+        left = self._machine.hand.left
+        if not left:
+            return
+        stored = self._stored()
+        kept = b"\n".join(bytes(stored[digest].data) for digest in sorted(history.contents))
+        lost = {path: token for path, token in left.items() if token not in kept}
         require(not lost, "I5", f"outside edits were overwritten unseen: {lost}")
 
     # --- ageing ---
@@ -326,19 +341,30 @@ class _Player:
         machine.disk.rot(node, chance.below(len(node.data)), flip=1 << chance.below(8))
         before = self._history
         outcome = "unnoticed"
+        is_derived = "state." in path
         try:
-            machine.live(lambda: self._aged(before))  # type: ignore[arg-type]
+            machine.live(lambda: self._aged(before, is_derived=is_derived))
         except Corrupt as damage:
             outcome = damage.code
         except Violation as violation:
-            raise Violation(violation.invariant, f"after a flipped byte in {path}: {violation}") from violation
+            raise Violation(
+                violation.invariant, f"after a flipped byte in {path}: {violation}"
+            ) from violation
         except ChoirError as refusal:
             outcome = refusal.code
         name = path.rpartition("/")[2]
         machine.counts[f"rot in {name if len(name) < 20 else 'blob or snapshot'}: {outcome}"] += 1
 
-    async def _aged(self, before: History) -> None:
+    async def _aged(self, before: History, *, is_derived: bool) -> None:
         computer = await self._open()
+        if is_derived:
+            # Derived tables have no checksums: what helps is to make them again.
+            computer.tables.close()
+            await rebuild(computer.parts, computer.settings, full=True)
+            await computer.close()
+            computer = await self._open()
+        async for _ in computer.journal.events(Point(0, GENESIS)):
+            pass
         history = History(await _records(computer))
         require(len(history.events) >= len(before.events), "I1", "events are missing")
         for digest in sorted(history.contents):
@@ -365,6 +391,9 @@ def _look(entry: Files) -> tuple[object, ...]:
 
 def _walk(path: str, directory: Node, shown: dict[str, tuple[object, ...]]) -> None:
     for name, node in directory.entries.items():
+        if name[: len(TEMPORARY)] == TEMPORARY:
+            # After a power cut the note that one may be there can be lost; scans never show it.
+            continue
         inner = f"{path}/{name}" if path else name
         content = hashlib.sha256(node.data).hexdigest() if node.kind == "file" else ""
         shown[inner] = (node.kind, node.mode, content, node.target)

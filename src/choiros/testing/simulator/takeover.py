@@ -41,7 +41,9 @@ def taken_over(calls: Calls) -> Generator[None]:
 
 
 def _descriptor_calls(calls: Calls) -> Places:
-    return [(os, name, _by_descriptor(getattr(os, name), getattr(calls, name))) for name in _BY_DESCRIPTOR] + [
+    return [
+        (os, name, _by_descriptor(getattr(os, name), getattr(calls, name))) for name in _BY_DESCRIPTOR
+    ] + [
         (os, "close", _by_descriptor(os.close, calls.close)),
         (os, "fstat", _by_descriptor(os.fstat, calls.stat)),
         (os, "fchmod", _by_descriptor(os.fchmod, calls.chmod)),
@@ -80,9 +82,20 @@ def _known(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _other_calls(calls: Calls) -> Places:
-    real_stat, real_lstat, real_scandir, real_listdir = os.stat, os.lstat, os.scandir, os.listdir
-    real_rename, real_access, real_open = os.rename, os.access, io.open
-    real_flock, real_fcntl = fcntl.flock, fcntl.fcntl
+    return [
+        *_looks(calls),
+        (os, "getpid", lambda: calls.process),
+        (io, "open", _open_file(calls)),
+        (fcntl, "flock", _by_descriptor(fcntl.flock, calls.flock)),
+        # Nobody holds a lease: whoever writes in the folder does so at once.
+        (fcntl, "fcntl", _by_descriptor(fcntl.fcntl, calls.control)),
+        *((module, "syncfs", calls.syncfs) for module in (blob_syncing, tree_syncing)),
+        (renames, "renameat2", calls.renameat2),
+    ]
+
+
+def _looks(calls: Calls) -> Places:
+    real_stat, real_lstat, real_rename, real_access = os.stat, os.lstat, os.rename, os.access
 
     def stat(path: Any, *, dir_fd: int | None = None, follow_symlinks: bool = True) -> os.stat_result:
         if calls.is_ours(path, dir_fd):
@@ -94,12 +107,6 @@ def _other_calls(calls: Calls) -> Places:
             return calls.stat(path, dir_fd=dir_fd, follow=False)
         return real_lstat(path, dir_fd=dir_fd)
 
-    def scandir(path: Any = ".") -> Any:
-        return calls.scandir(path) if calls.is_ours(path, None) else real_scandir(path)
-
-    def listdir(path: Any = ".") -> Any:
-        return calls.names(path) if calls.is_ours(path, None) else real_listdir(path)
-
     def rename(src: Any, dst: Any, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
         call = calls.rename if calls.is_ours(src, src_dir_fd) else real_rename
         call(src, dst, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd)
@@ -107,28 +114,27 @@ def _other_calls(calls: Calls) -> Places:
     def access(path: Any, mode: int, *, dir_fd: int | None = None, **options: Any) -> bool:
         return calls.is_ours(path, dir_fd) or real_access(path, mode, dir_fd=dir_fd, **options)
 
-    def open_file(file: Any, mode: str = "r", *values: Any, **options: Any) -> Any:
-        if isinstance(file, int) or not calls.is_ours(file, None):
-            return real_open(file, mode, *values, **options)
-        return calls.file(file, mode, encoding=options.get("encoding"))
-
-    def flock(descriptor: int, operation: int) -> None:
-        if descriptor >= FIRST_DESCRIPTOR:
-            calls.flock(descriptor)
-        else:
-            real_flock(descriptor, operation)
-
-    def control(descriptor: int, *values: Any) -> Any:
-        return 0 if descriptor >= FIRST_DESCRIPTOR else real_fcntl(descriptor, *values)
-
     return [
-        *((os, name, call) for name, call in (("stat", stat), ("lstat", lstat), ("scandir", scandir))),
-        *((os, name, call) for name, call in (("listdir", listdir), ("rename", rename), ("access", access))),
-        (os, "getpid", lambda: calls.process),
-        (io, "open", open_file),
-        *((fcntl, name, call) for name, call in (("flock", flock), ("fcntl", control))),
-        *((module, "syncfs", calls.syncfs) for module in (blob_syncing, tree_syncing)),
-        (renames, "renameat2", calls.renameat2),
+        *((os, name, call) for name, call in (("stat", stat), ("lstat", lstat))),
+        *((os, name, call) for name, call in (("rename", rename), ("access", access))),
+        (os, "scandir", _listing(os.scandir, calls.scandir, calls)),
+        (os, "listdir", _listing(os.listdir, calls.names, calls)),
     ]
 
 
+def _listing(real: Call, simulated: Call, calls: Calls) -> Call:
+    def call(path: Any = ".") -> Any:
+        return (simulated if calls.is_ours(path, None) else real)(path)
+
+    return call
+
+
+def _open_file(calls: Calls) -> Call:
+    real = io.open
+
+    def call(file: Any, mode: str = "r", *values: Any, **options: Any) -> Any:
+        if isinstance(file, int) or not calls.is_ours(file, None):
+            return real(file, mode, *values, **options)
+        return calls.file(file, mode, encoding=options.get("encoding"))
+
+    return call

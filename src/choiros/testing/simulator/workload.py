@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from choiros.features.approvals.commands import DecideApproval
@@ -22,14 +21,13 @@ from choiros.kernel.dispatch import Asked, Done
 from choiros.kernel.errors import ChoirError
 from choiros.kernel.tree import Entry
 from choiros.testing.simulator.hand import PATHS, text
+from choiros.wiring import unnamed
 
 if TYPE_CHECKING:
     from msgspec import Struct
 
     from choiros.testing.simulator.chance import Chance
     from choiros.wiring import Computer
-
-_digest = re.compile(r"\b[0-9a-f]{64}\b")
 
 PLACE = "/elsewhere"
 
@@ -169,13 +167,8 @@ class Worker:
 
 
 async def collect(computer: Computer) -> int:
-    """Remove stored contents that no event names, as 'choir rebuild' offers; nobody else may be at work."""
-    named = set(computer.files.contents())
-    for waiting in computer.approvals.unfinished():
-        named |= set(_digest.findall(waiting.recorded))
-    blobs = computer.parts.blobs
-    unnamed = [one async for one in blobs.digests() if one not in named]
-    for digest in unnamed:
-        await blobs.delete(digest)
-    return len(unnamed)
-
+    """Remove stored contents that no event names; nobody else may be at work."""
+    digests = await unnamed(computer)
+    for digest in digests:
+        await computer.parts.blobs.delete(digest)
+    return len(digests)
