@@ -314,3 +314,16 @@ def test_the_switch_leaves_no_hold_on_what_it_replaced(tmp_path: Path) -> None:
     cabinet.switch()
     held = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert [path for path in held if str(tmp_path) in path] == []
+
+
+def test_a_cabinet_that_cannot_be_written_says_so_in_words(tmp_path: Path) -> None:
+    (tmp_path / "snapshots").write_text("a file where a folder should be")
+    cabinet = SqliteCabinet(tmp_path)
+    tables = cabinet.open()
+    with pytest.raises(Unavailable) as caught:
+        cabinet.save(tables, 1)
+    assert caught.value.code == "state.unavailable"
+    tables.close()
+    (tmp_path / "state.next.sqlite").mkdir()
+    with pytest.raises(Unavailable):
+        cabinet.beside(None)

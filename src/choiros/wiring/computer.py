@@ -120,6 +120,7 @@ class Computer:
         return Committer(
             self.files,
             self.repository,
+            view=self.checkpoints,
             blobs=self.parts.blobs,
             rules=self.files_loader,
             handle=self._reported,
@@ -151,7 +152,13 @@ class Computer:
 
     async def _captured(self, command: CaptureFiles, source: Source) -> Sequence[Event]:
         outcome = await self.kernel.handle(command, Context(self.settings.user, source=source))
-        return outcome.facts if isinstance(outcome, Done) else ()
+        if not isinstance(outcome, Done):
+            return ()
+        if outcome.events and self.projectors.position().seq < outcome.events[-1].seq:
+            # Compared with views that lack what was just recorded, the folder would seem to hold too much, and
+            # what a person made there would be taken away.
+            raise outcome.troubles[0]
+        return outcome.facts
 
     async def _reported(self, command: Struct) -> Done | Asked:
         return await self.kernel.handle(command, Context(self.settings.user, source="system"))

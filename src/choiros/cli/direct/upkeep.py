@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -31,13 +30,10 @@ from choiros.features.workspaces.commands import (
 )
 from choiros.kernel.errors import ChoirError, Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
-from choiros.wiring import disk_parts, open_computer, rebuild
+from choiros.wiring import disk_parts, open_computer, rebuild, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
-
-_digest = re.compile(rb"\b[0-9a-f]{64}\b")
-"""What may be the name of a content, wherever in a payload it stands: also in a type that is not known here."""
 
 TICK_S = 30
 """How long nothing may happen before it is asked whether a checkpoint is due."""
@@ -124,21 +120,14 @@ class Upkeep(Opened):
         )
 
     async def collect(self, *, preview: bool) -> Collected:
-        """Remove stored contents that no event names.
-
-        The log itself is asked, not a view of it: what is removed here can never be made again.
-        """
-        blobs, journal = self._computer.parts.blobs, self._computer.journal
-        unnamed = {digest async for digest in blobs.digests()}
-        async for events in journal.events(await journal.point(0)):
-            for event in events:
-                unnamed.difference_update(map(bytes.decode, _digest.findall(event.record.payload or b"")))
+        """Remove stored contents that no event names."""
+        blobs, garbage = self._computer.parts.blobs, await unnamed(self._computer)
         size = 0
-        for digest in unnamed:
+        for digest in garbage:
             size += await blobs.size(digest) or 0
             if not preview:
                 await blobs.delete(digest)
-        return Collected(len(unnamed), size, preview)
+        return Collected(len(garbage), size, preview)
 
     async def watch(self) -> AsyncGenerator[Changed]:
         """Record outside edits as they happen; others may work in between."""

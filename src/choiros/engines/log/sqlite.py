@@ -346,8 +346,12 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
 
 
 def _is_cut(path: Path) -> bool:
-    """Return whether the file ends inside a page, which no crash leaves without a write-ahead log."""
-    return _size(path.with_name(path.name + "-wal")) == 0 and path.is_file() and _size(path) % PAGE != 0
+    """Return whether the file ends inside a page, which no crash leaves without a log that mends it.
+
+    That is the write-ahead log or, while the file is made, the journal that takes the first page back.
+    """
+    mended = any(_size(path.with_name(path.name + suffix)) for suffix in ("-wal", "-journal"))
+    return not mended and path.is_file() and _size(path) % PAGE != 0
 
 
 def _size(path: Path) -> int:

@@ -140,8 +140,12 @@ def _sized(part: bytes) -> bytes:
 
 
 def _is_cut(path: Path) -> bool:
-    """Return whether the file ends inside a page, which no crash leaves without a write-ahead log."""
-    return _size(path.with_name(path.name + "-wal")) == 0 and path.is_file() and _size(path) % _PAGE != 0
+    """Return whether the file ends inside a page, which no crash leaves without a log that mends it.
+
+    That is the write-ahead log or, while the file is made, the journal that takes the first page back.
+    """
+    mended = any(_size(path.with_name(path.name + suffix)) for suffix in ("-wal", "-journal"))
+    return not mended and path.is_file() and _size(path) % _PAGE != 0
 
 
 def _size(path: Path) -> int:
@@ -165,11 +169,24 @@ def _explained() -> Generator[None]:
         # SQLite hands out text as it finds it; only what Python makes of it tells that a byte was changed.
         raise damaged("text in it is not valid UTF-8") from error
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        raise Unavailable(
-            "state.unavailable",
-            f"The derived tables (state.sqlite) cannot be used: {error}.",
-            fix="Free some space and check the permissions of the data directory, then try again.",
-        ) from error
+        raise _unavailable(error) from error
+
+
+@contextmanager
+def _on_disk() -> Generator[None]:
+    """Tell what the disk has done to the files around the tables."""
+    try:
+        yield
+    except OSError as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    return Unavailable(
+        "state.unavailable",
+        f"The derived tables (state.sqlite) cannot be used: {error}.",
+        fix="Free some space and check the permissions of the data directory, then try again.",
+    )
 
 
 def damaged(reason: str) -> Corrupt:
@@ -190,12 +207,14 @@ class SqliteCabinet:
         self._snapshots = directory / "snapshots"
         self._opened: list[SqliteTables] = []
 
+    @_on_disk()
     def open(self) -> SqliteTables:
         """Open the current tables, empty ones when there are none."""
         self._current.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._opened.append(SqliteTables(self._current))
         return self._opened[-1]
 
+    @_on_disk()
     def beside(self, snapshot: Snapshot | None) -> SqliteTables:
         """Open new tables beside the current ones, empty or copied from a snapshot."""
         self._next.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -224,6 +243,7 @@ class SqliteCabinet:
                 seq=snapshot.seq,
             )
 
+    @_on_disk()
     def switch(self) -> None:
         """Put the tables made beside into the place of the current ones."""
         _sync(self._next)
@@ -236,6 +256,7 @@ class SqliteCabinet:
         self._next.rename(self._current)
         _sync(self._current.parent)
 
+    @_on_disk()
     def save(self, tables: Tables, seq: int) -> Snapshot:
         """Keep a copy of the tables as the snapshot of an event."""
         assert isinstance(tables, SqliteTables), "a cabinet keeps copies of the tables that it opened"
@@ -251,6 +272,7 @@ class SqliteCabinet:
         _sync(self._snapshots)
         return snapshot
 
+    @_on_disk()
     def snapshots(self) -> list[Snapshot]:
         """Return the kept snapshots, the newest first."""
         found: list[Snapshot] = []
@@ -260,6 +282,7 @@ class SqliteCabinet:
                 found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 
+    @_on_disk()
     def drop(self, snapshot: Snapshot | None) -> None:
         """Remove a snapshot, or what was made beside for nothing."""
         if snapshot is None:

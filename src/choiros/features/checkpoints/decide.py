@@ -16,7 +16,7 @@ from choiros.features.checkpoints.events import (
     PushRequested,
 )
 from choiros.features.checkpoints.leaving import Inspector, history, leaving
-from choiros.features.checkpoints.view import Checkpoint, CheckpointsView
+from choiros.features.checkpoints.view import CheckpointsView
 from choiros.kernel.address import check_address
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
@@ -71,14 +71,15 @@ class CheckpointsLoader:
         del context
         self._check_open(command.workspace)
 
-    async def report(self, command: ReportCommit, context: Context) -> Checkpoint | None:
-        """Return the checkpoint; its outcome can be told even if the workspace has been put away."""
+    async def report(self, command: ReportCommit, context: Context) -> bool:
+        """Return whether the outcome is recorded already; it can be told even if the workspace was put away."""
         del context
-        return self._view.get(command.checkpoint)
+        return self._view.is_ended(command.checkpoint)
 
-    async def pushed(self, command: ReportPush, context: Context) -> None:
-        """Nothing is needed."""
-        del command, context
+    async def pushed(self, command: ReportPush, context: Context) -> bool:
+        """Return whether the outcome is recorded already."""
+        del context
+        return self._view.is_push_ended(command.request)
 
     async def push(self, command: PushCheckpoint, context: Context) -> PushState:
         """Read every commit that would leave the machine and look for what must not."""
@@ -105,9 +106,9 @@ def decide_make(command: MakeCheckpoint, state: None) -> Decision:
     return Decision((Fact(CheckpointMade(command.workspace, message, command.automatic)),))
 
 
-def decide_report(command: ReportCommit, state: Checkpoint | None) -> Decision:
+def decide_report(command: ReportCommit, state: bool) -> Decision:  # noqa: FBT001 - every rule takes its state so
     """Record what became of a commit, once."""
-    if state is not None and state.commit == command.commit != "":
+    if state:
         return Decision(())
     if command.reason:
         return Decision((Fact(CheckpointFailed(command.workspace, command.checkpoint, command.reason)),))
@@ -136,9 +137,10 @@ def decide_push(command: PushCheckpoint, state: PushState) -> Decision:
     return Decision((Fact(PushRequested(command.workspace, state.head.id, command.url, command.branch)),))
 
 
-def decide_pushed(command: ReportPush, state: None) -> Decision:
-    """Record what became of a push."""
-    del state
+def decide_pushed(command: ReportPush, state: bool) -> Decision:  # noqa: FBT001 - every rule takes its state so
+    """Record what became of a push, once."""
+    if state:
+        return Decision(())
     return Decision((Fact(PushDone(command.workspace, command.request, command.commit, command.error)),))
 
 

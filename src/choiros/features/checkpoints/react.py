@@ -57,23 +57,25 @@ class Committer:
         files: WorkspaceFiles,
         repositories: Repositories,
         *,
+        view: CheckpointsView,
         blobs: BlobStore,
         rules: CommitRules,
         handle: Handle,
     ) -> None:
         self._files = files
         self._repositories = repositories
+        self._view = view
         self._blobs = blobs
         self._rules = rules
         self._handle = handle
 
     async def react(self, events: Sequence[Event]) -> None:
-        """Carry out what these events announced, and report each outcome."""
+        """Carry out what these events announced, and report each outcome; what has one is not done again."""
         for event in events:
             match event.payload:
-                case CheckpointMade() as made:
+                case CheckpointMade() as made if not self._view.is_ended(event.seq):
                     await self._handle(await self._commit(event, made))
-                case PushRequested() as push:
+                case PushRequested() as push if not self._view.is_push_ended(event.seq):
                     await self._handle(await self._push(event, push))
                 case _:
                     pass

@@ -17,7 +17,7 @@ from choiros.kernel.blob import BlobStore
 from choiros.kernel.clock import Clock
 from choiros.kernel.errors import Conflict, Corrupt
 from choiros.kernel.event import Event
-from choiros.kernel.path import is_below
+from choiros.kernel.path import is_below, parents
 from choiros.kernel.tree import Done, Step, Tree
 
 ROUNDS = 5
@@ -150,7 +150,7 @@ class Merger:
 
     async def _settle(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> Mapping[str, str]:
         """Do what `materialise` promises and return the paths at which it could not be done, with the reason."""
-        left, unkept = dict.fromkeys(paths, ""), dict[str, str]()
+        left, unkept = dict.fromkeys(self._with_way(workspace, paths), ""), dict[str, str]()
         for _ in range(ROUNDS):
             left = await self._show(workspace, tree, paths=left)
             if not left:
@@ -159,6 +159,14 @@ class Merger:
             unkept.update(found.unkept)
             left.update(dict.fromkeys(found.paths.difference(left), "Somebody keeps writing there."))
         return {path: _in_the_way(path, unkept) or why for path, why in sorted(left.items())}
+
+    def _with_way(self, workspace: str, paths: Iterable[str]) -> set[str]:
+        """Return these paths with the directories above them that the folder lacks, as one that was made anew does."""
+        wanted = set(paths)
+        above = sorted({parent for path in wanted for parent in parents(path)})
+        shown = self._capturer.last_shown(workspace, above)
+        entries = self._view.entries(workspace, above)
+        return wanted | {path for path in above if entries[path] is not None and path not in shown}
 
     async def _show(self, workspace: str, tree: Tree, *, paths: Iterable[str]) -> dict[str, str]:
         """Apply what differs and return the paths at which the folder shows something unexpected, and why."""

@@ -51,18 +51,25 @@ def test_a_message_that_says_nothing_or_too_much_is_refused(message: str) -> Non
 
 
 def test_the_outcome_of_a_commit_is_a_commit_or_a_reason() -> None:
-    assert decide_report(ReportCommit("main", 7, "abc", 3, 1), None).payloads == [
+    assert decide_report(ReportCommit("main", 7, "abc", 3, 1), False).payloads == [
         CheckpointCommitted("main", 7, "abc", 3, 1)
     ]
-    assert decide_report(ReportCommit("main", 7, reason="Full."), None).payloads == [
+    assert decide_report(ReportCommit("main", 7, reason="Full."), False).payloads == [
         CheckpointFailed("main", 7, "Full.")
     ]
 
 
 def test_the_outcome_of_a_push_names_the_request_and_the_error() -> None:
-    assert decide_pushed(ReportPush("main", 7, "abc", "No."), None).payloads == [
+    assert decide_pushed(ReportPush("main", 7, "abc", "No."), False).payloads == [
         PushDone("main", 7, "abc", "No.")
     ]
+
+
+def test_an_outcome_is_recorded_once() -> None:
+    """I7: an intent has exactly one outcome, whatever a crash makes a reactor forget."""
+    assert decide_report(ReportCommit("main", 7, "abc", 3, 1), True).facts == ()
+    assert decide_report(ReportCommit("main", 7, reason="Full."), True).facts == ()
+    assert decide_pushed(ReportPush("main", 7, "abc", "No."), True).facts == ()
 
 
 def test_a_push_announces_the_newest_commit() -> None:

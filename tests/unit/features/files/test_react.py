@@ -58,6 +58,19 @@ def test_facts_that_are_seen_again_change_nothing() -> None:
     told(story)
 
 
+def test_a_folder_that_was_made_anew_gets_the_way_to_what_is_written_below() -> None:
+    """Somebody has removed the whole folder: a directory that the log holds is made again when it is needed."""
+
+    async def story(folder: Folder) -> None:
+        await folder.follow(*await folder.happen(FileWritten("main", "notes", DIRECTORY)))
+        folder.tree.outside_remove("notes")
+        folder.doors.is_new = True
+        await folder.follow(await folder.says("notes/a", b"one"))
+        assert folder.files() == {"notes": None, "notes/a": b"one"}
+
+    told(story)
+
+
 def test_an_old_fact_does_not_bring_back_what_the_log_has_left_behind() -> None:
     async def story(folder: Folder) -> None:
         old, _ = await folder.says("a", b"one"), await folder.says("a", b"two")
