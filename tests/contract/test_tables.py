@@ -261,3 +261,23 @@ def test_the_switch_leaves_no_hold_on_what_it_replaced(tmp_path: Path) -> None:
     cabinet.switch()
     held = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert [path for path in held if str(tmp_path) in path] == []
+
+
+def test_a_snapshot_or_a_rebuild_that_a_crash_broke_off_leaves_no_file_for_long(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    kept = cabinet.save(filled(cabinet.open()), 7)
+    for name in ("next.sqlite", "next.sqlite-journal"):
+        (tmp_path / "snapshots" / name).write_bytes(b"half a snapshot")
+    filled(cabinet.beside(None))
+    assert cabinet.snapshots() == [kept]
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [f"{7:012d}-{kept.digest}.sqlite"]
+    assert not list(tmp_path.glob("state.next*"))
+
+
+def test_snapshots_that_cannot_be_kept_are_told_as_that(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    tables = filled(cabinet.open())
+    (tmp_path / "snapshots").write_bytes(b"something in the way")
+    with pytest.raises(Unavailable, match="snapshots of the derived tables cannot be kept") as caught:
+        cabinet.save(tables, 7)
+    assert caught.value.code == "snapshot.unavailable"

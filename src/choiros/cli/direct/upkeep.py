@@ -28,7 +28,7 @@ from choiros.features.workspaces.commands import (
     UseWorkspace,
     WorkspaceCommand,
 )
-from choiros.kernel.errors import Conflict, Rejected, Unavailable
+from choiros.kernel.errors import ChoirError, Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
 from choiros.wiring import disk_parts, open_computer, rebuild
 
@@ -107,8 +107,10 @@ class Upkeep(Opened):
         old = self._computer
         parts = disk_parts(self._resolved)
         old.tables.close()
-        rebuilt = await rebuild(old.parts, old.settings, full=full)
-        await old.close()
+        try:
+            rebuilt = await rebuild(old.parts, old.settings, full=full)
+        finally:
+            await old.close()
         self._computer = await open_computer(parts, old.settings, write=True, notice=tell)
         self._answers = Answers(self._computer, self._id)
         restored, unkept = 0, dict[str, str]()
@@ -192,6 +194,9 @@ class Upkeep(Opened):
         try:
             if self._computer.holds_lock:
                 await self._computer.keep_snapshot()
+        except ChoirError as trouble:
+            # What was asked for is done: a snapshot that is missing must not make it look as if it had failed.
+            tell(f"warning: {trouble.message} {trouble.fix}")
         finally:
             await self._computer.close()
 

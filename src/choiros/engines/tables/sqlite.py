@@ -178,6 +178,20 @@ def damaged(reason: str) -> Corrupt:
     )
 
 
+@contextmanager
+def _snapshots_explained() -> Generator[None]:
+    """Tell what the system has refused."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            "snapshot.unavailable",
+            f"The snapshots of the derived tables cannot be kept: {error.strerror}.",
+            fix="Nothing is lost: they only shorten a rebuild. Free some space and check the permissions of the "
+            "data directory.",
+        ) from error
+
+
 class SqliteCabinet:
     """Keeps `state.sqlite` and its snapshots in the data directory of one person."""
 
@@ -185,6 +199,7 @@ class SqliteCabinet:
         self._current = directory / "state.sqlite"
         self._next = directory / "state.next.sqlite"
         self._snapshots = directory / "snapshots"
+        self._fresh = self._snapshots / "next.sqlite"
         self._opened: list[SqliteTables] = []
 
     def open(self) -> SqliteTables:
@@ -235,37 +250,41 @@ class SqliteCabinet:
     def save(self, tables: Tables, seq: int) -> Snapshot:
         """Keep a copy of the tables as the snapshot of an event."""
         assert isinstance(tables, SqliteTables), "a cabinet keeps copies of the tables that it opened"
-        self._snapshots.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._snapshots / "next.sqlite"
-        _remove(fresh)
-        tables.copy_to(fresh)
-        with fresh.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        _sync(fresh)
-        snapshot = Snapshot(seq, digest)
-        fresh.rename(self._path(snapshot))
-        _sync(self._snapshots)
+        with _snapshots_explained():
+            self._snapshots.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _remove(self._fresh)
+            tables.copy_to(self._fresh)
+            with self._fresh.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            _sync(self._fresh)
+            snapshot = Snapshot(seq, digest)
+            self._fresh.rename(self._path(snapshot))
+            _sync(self._snapshots)
         return snapshot
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the kept snapshots, the newest first."""
+        """Return the kept snapshots, the newest first; what a crash left half made is removed."""
         found: list[Snapshot] = []
-        for path in self._snapshots.glob("*.sqlite"):
-            seq, _, digest = path.stem.partition("-")
-            if seq.isdigit() and len(digest) == _DIGEST_LENGTH:
-                found.append(Snapshot(int(seq), digest))
+        with _snapshots_explained():
+            _remove(self._fresh)
+            _remove(self._next)
+            for path in self._snapshots.glob("*.sqlite"):
+                seq, _, digest = path.stem.partition("-")
+                if seq.isdigit() and len(digest) == _DIGEST_LENGTH:
+                    found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 
     def drop(self, snapshot: Snapshot) -> None:
         """Remove a snapshot."""
-        self._path(snapshot).unlink(missing_ok=True)
+        with _snapshots_explained():
+            self._path(snapshot).unlink(missing_ok=True)
 
     def _path(self, snapshot: Snapshot) -> Path:
         return self._snapshots / f"{snapshot.seq:012d}-{snapshot.digest}.sqlite"
 
 
 def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 

@@ -152,3 +152,26 @@ def test_watching_records_what_other_programs_write(home: Home) -> None:
             await client.close()
 
     assert [line.sentence for line in asyncio.run(watch()).lines] == ["created b.txt (7 bytes)"]
+
+
+def test_a_snapshot_that_cannot_be_kept_lets_no_change_look_as_if_it_had_failed(
+    home: Home, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """C-18: what is recorded is acknowledged."""
+    home.write("a.txt", b"1")
+    (home.path / "users/me/.choir/snapshots").write_bytes(b"something in the way")
+    done = Home(home.path, {"snapshots.events_max": "1"}).write("b.txt", b"2")
+    assert [line.event_type for line in done.lines] == ["file.write"]
+    assert capsys.readouterr().err.startswith("warning: The snapshots of the derived tables cannot be kept")
+    assert home.paths() == ["a.txt", "b.txt"]
+
+
+def test_a_rebuild_that_fails_is_told_as_what_it_is(home: Home) -> None:
+    home.write("a.txt", b"1")
+    in_the_way = home.path / "users/me/.choir/state.next.sqlite"
+    in_the_way.mkdir()
+    (in_the_way / "file").touch()
+    with pytest.raises(OSError, match="Is a directory"):
+        home.do(lambda client: client.rebuild(full=True))
+    shutil.rmtree(in_the_way)
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []
