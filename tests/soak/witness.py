@@ -21,6 +21,7 @@ class Stored(NamedTuple):
 
     seq: int
     id: str
+    timestamp: int
     kind: str
     source: str
     run: str | None
@@ -69,7 +70,7 @@ def verified(rows: Iterable[tuple[int, str, bytes, bytes, bytes, bytes]]) -> Ite
         if (fields["seq"], fields["id"]) != (seq, name):
             raise Broken(f"event {seq} says that it is {fields['seq']}")
         kind, run, cause = fields["event_type"], fields["run_id"], fields["cause"]
-        yield Stored(seq, name, kind, fields["source"], run, cause, json.loads(payload))
+        yield Stored(seq, name, fields["timestamp"], kind, fields["source"], run, cause, json.loads(payload))
         prev = digest
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import quote
 
 import apsw
 
@@ -321,8 +322,11 @@ def _sealed(drafts: Sequence[Draft], head: Point) -> tuple[list[Record], Point]:
 def _open(path: Path, *, read_only: bool) -> apsw.Connection:
     if _is_cut(path):
         raise _damaged(path, "it was cut short")
-    flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
-    db = apsw.Connection(str(path), flags=flags)
+    if _is_read_only(path):
+        db, read_only = _fixed(path), True
+    else:
+        flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
+        db = apsw.Connection(str(path), flags=flags)
     try:
         db.set_busy_timeout(5000)
         # A file that is refused stays as it was found, byte for byte, with its write-ahead log.
@@ -340,6 +344,21 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
         db.close()
         raise
     return db
+
+
+def _is_read_only(path: Path) -> bool:
+    """Return whether the disk takes no writes."""
+    try:
+        return os.statvfs(path.parent).f_flag & os.ST_RDONLY != 0
+    except OSError:
+        return False
+
+
+def _fixed(path: Path) -> apsw.Connection:
+    """Open a file on a disk that takes no writes: without a write-ahead log nothing else is needed beside it."""
+    unchanging = "" if _size(path.with_name(path.name + "-wal")) else "?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(str(path))}{unchanging}", flags=flags)
 
 
 def _is_cut(path: Path) -> bool:

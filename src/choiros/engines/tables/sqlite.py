@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 import msgspec
@@ -39,20 +40,23 @@ class SqliteTables:
     def __init__(self, path: Path | None = None) -> None:
         if path is not None and _is_cut(path):
             raise damaged("the file was cut short")
+        fixed = path is not None and _is_read_only(path)
         with _explained():
-            self._db = apsw.Connection(":memory:" if path is None else str(path))
+            self._db = _fixed(path) if path and fixed else apsw.Connection(str(path or ":memory:"))
         try:
             with _explained():
-                self._prepare()
+                self._prepare(fixed=fixed)
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, fixed: bool) -> None:
         self._db.set_busy_timeout(5000)
         # A file that is refused stays as it was found, byte for byte, with its write-ahead log.
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         is_new = self._is_new()
+        if fixed:
+            return
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._db.pragma("page_size", _PAGE)
         self._db.pragma("journal_mode", "WAL")
@@ -137,6 +141,21 @@ class SqliteTables:
 
 def _sized(part: bytes) -> bytes:
     return len(part).to_bytes(8) + part
+
+
+def _is_read_only(path: Path) -> bool:
+    """Return whether the disk takes no writes."""
+    try:
+        return os.statvfs(path.parent).f_flag & os.ST_RDONLY != 0
+    except OSError:
+        return False
+
+
+def _fixed(path: Path) -> apsw.Connection:
+    """Open a file on a disk that takes no writes: without a write-ahead log nothing else is needed beside it."""
+    unchanging = "" if _size(path.with_name(path.name + "-wal")) else "?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(str(path))}{unchanging}", flags=flags)
 
 
 def _is_cut(path: Path) -> bool:
