@@ -209,11 +209,16 @@ def test_a_debian_with_neither_pip_nor_venv_is_completed_with_apt(copy: Checkout
     assert (tmp_path / "calls.apt").exists()
 
 
-def test_what_the_faults_need_is_installed_with_apt_and_asked_for_once(copy: Checkout, tmp_path: Path) -> None:
+def test_what_the_faults_need_is_installed_with_apt_and_asked_for_once(
+    copy: Checkout, tmp_path: Path
+) -> None:
     bare = tmp_path / "bare"
     bare.mkdir()
     for program in [*Path("/bin").iterdir(), *Path("/usr/bin").iterdir()]:
-        if program.name not in {"strace", "faketime", "apt-get", "sudo"} and not (bare / program.name).exists():
+        if (
+            program.name not in {"strace", "faketime", "apt-get", "sudo"}
+            and not (bare / program.name).exists()
+        ):
             (bare / program.name).symlink_to(program)
     for name in ("apt-get", "sudo"):
         (bare / name).write_text(APT)
