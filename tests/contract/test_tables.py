@@ -281,3 +281,13 @@ def test_snapshots_that_cannot_be_kept_are_told_as_that(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="snapshots of the derived tables cannot be kept") as caught:
         cabinet.save(tables, 7)
     assert caught.value.code == "snapshot.unavailable"
+
+
+def test_text_that_the_disk_has_spoiled_is_damage(tmp_path: Path) -> None:
+    tables = filled(SqliteCabinet(tmp_path).open())
+    tables.run("INSERT INTO one VALUES (?, ?)", [("a long enough name", 1)])
+    tables.close()
+    path = tmp_path / "state.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"long enough", b"long\xb6enough"))
+    with pytest.raises(Corrupt, match="text that is not valid"):
+        SqliteCabinet(tmp_path).open().query("SELECT * FROM one")

@@ -9,7 +9,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import apsw
 
@@ -193,7 +193,8 @@ def shift(arguments: Mapping[str, Any]) -> int:
     """Move the first byte of a payload to the end of its salt, and print what the reader says of it."""
     path = log_of(Path(arguments["home"]))
     db = apsw.Connection(str(path))
-    seq, salt, payload = db.execute("SELECT seq, salt, payload FROM events ORDER BY seq DESC").fetchone()
+    newest = db.execute("SELECT seq, salt, payload FROM events ORDER BY seq DESC LIMIT 1")
+    seq, salt, payload = cast("tuple[int, bytes, bytes]", next(iter(newest)))
     db.execute(
         "UPDATE events SET salt = ?, payload = ? WHERE seq = ?", (salt + payload[:1], payload[1:], seq)
     )

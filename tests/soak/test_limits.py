@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,22 +43,19 @@ class Answer(NamedTuple):
     memory_bytes: int
 
 
-def choir(home: Path, *words: str, room_bytes: int = 0, **environment: str) -> Answer:
+def choir(
+    home: Path, *words: str, room_bytes: int = 0, environment: Mapping[str, str] | None = None
+) -> Answer:
     """Run the real command line in a process of its own, with so much room for addresses."""
-
-    def limit() -> None:
-        if room_bytes:
-            resource.setrlimit(resource.RLIMIT_AS, (room_bytes, room_bytes))
-
+    limit = ["prlimit", f"--as={room_bytes}"] if room_bytes else []
     out, err = home.parent / "out", home.parent / "err"
     with out.open("w") as said, err.open("w") as told:
         process = subprocess.Popen(
-            [sys.executable, "-m", "choiros.cli.main", *words],
-            env={**os.environ, "CHOIR_HOME": str(home), **environment},
+            [*limit, sys.executable, "-m", "choiros.cli.main", *words],
+            env={**os.environ, "CHOIR_HOME": str(home), **(environment or {})},
             cwd=ROOT,
             stdout=said,
             stderr=told,
-            preexec_fn=limit,
         )
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -169,7 +165,7 @@ def test_no_order_depends_on_the_time_of_day(host: Host, bench: Path, tally: Cou
         tally["jumps of the clock"] += 1
         source.write_text(f"version {number}\n")
         fake = {"LD_PRELOAD": library, "FAKETIME": f"@{time}", "TZ": "Europe/Berlin"}
-        said = choir(home, "write", "a.txt", "--from", str(source), "--json", **fake)
+        said = choir(home, "write", "a.txt", "--from", str(source), "--json", environment=fake)
         assert said.status == 0, said.out + said.err
         known += acknowledged(answers(said.out))
     assert [seq for seq, _ in known] == sorted(seq for seq, _ in known)

@@ -8,14 +8,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 from urllib.parse import quote
 
 import apsw
 
 from choiros.kernel.clock import Clock
 from choiros.kernel.errors import ChoirError, Conflict, Corrupt, Rejected, Unavailable
-from choiros.kernel.event import GENESIS, Draft, Point, Record, seal
+from choiros.kernel.event import GENESIS, Draft, Point, Record, broken, seal
 from choiros.kernel.worker import Worker
 
 T = TypeVar("T")
@@ -80,14 +80,30 @@ class LogFile:
     def read(self, after: int, limit: int) -> list[Record]:
         """Return at most `limit` records behind a number."""
         sql = f"SELECT {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return list(map(_record, self._db.execute(sql, (after, limit))))
+        try:
+            return list(map(_record, self._db.execute(sql, (after, limit))))
+        except UnicodeDecodeError as error:
+            raise self._illegible(after) from error
 
     def fetch(self, seqs: Sequence[int]) -> list[Record]:
         """Return the records with these numbers."""
         found: list[Record] = []
         for seq in sorted(set(seqs)):
-            found += map(_record, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,)))
+            try:
+                found += map(
+                    _record, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,))
+                )
+            except UnicodeDecodeError as error:
+                raise self._illegible(seq - 1) from error
         return found
+
+    def _illegible(self, after: int) -> Corrupt:
+        """Return the error for the first event behind a number of which the disk has spoiled the text."""
+        legible = after
+        with suppress(UnicodeDecodeError):
+            for row in self._db.execute("SELECT seq, id FROM events WHERE seq > ? ORDER BY seq", (after,)):
+                legible = cast("int", row[0])
+        return broken(legible + 1, "its id is not text")
 
     def commit(self, group: Sequence[Pending]) -> list[list[Record] | Exception]:
         """Write all calls of a group in one transaction and return what became of each.

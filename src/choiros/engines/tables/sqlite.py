@@ -85,8 +85,11 @@ class SqliteTables:
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows that a statement yields."""
-        with _explained():
-            return list(self._db.execute(sql, values))
+        try:
+            with _explained():
+                return list(self._db.execute(sql, values))
+        except UnicodeDecodeError as error:
+            raise damaged("it holds text that is not valid") from error
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""
