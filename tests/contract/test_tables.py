@@ -316,14 +316,38 @@ def test_the_switch_leaves_no_hold_on_what_it_replaced(tmp_path: Path) -> None:
     assert [path for path in held if str(tmp_path) in path] == []
 
 
-def test_a_cabinet_that_cannot_be_written_says_so_in_words(tmp_path: Path) -> None:
-    (tmp_path / "snapshots").write_text("a file where a folder should be")
+def test_a_snapshot_or_a_rebuild_that_a_crash_broke_off_leaves_no_file_for_long(tmp_path: Path) -> None:
     cabinet = SqliteCabinet(tmp_path)
-    tables = cabinet.open()
-    with pytest.raises(Unavailable) as caught:
-        cabinet.save(tables, 1)
-    assert caught.value.code == "state.unavailable"
+    kept = cabinet.save(filled(cabinet.open()), 7)
+    for name in ("next.sqlite", "next.sqlite-journal"):
+        (tmp_path / "snapshots" / name).write_bytes(b"half a snapshot")
+    filled(cabinet.beside(None))
+    assert cabinet.snapshots() == [kept]
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [f"{7:012d}-{kept.digest}.sqlite"]
+    assert not list(tmp_path.glob("state.next*"))
+
+
+def test_snapshots_that_cannot_be_kept_are_told_as_that(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    tables = filled(cabinet.open())
+    (tmp_path / "snapshots").write_bytes(b"something in the way")
+    with pytest.raises(Unavailable, match="snapshots of the derived tables cannot be kept") as caught:
+        cabinet.save(tables, 7)
+    assert caught.value.code == "snapshot.unavailable"
+
+
+def test_text_that_the_disk_has_spoiled_is_damage(tmp_path: Path) -> None:
+    tables = filled(SqliteCabinet(tmp_path).open())
+    tables.run("INSERT INTO one VALUES (?, ?)", [("a long enough name", 1)])
     tables.close()
+    path = tmp_path / "state.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"long enough", b"long\xb6enough"))
+    with pytest.raises(Corrupt, match="not valid UTF-8"):
+        SqliteCabinet(tmp_path).open().query("SELECT * FROM one")
+
+
+def test_a_rebuild_beside_that_cannot_be_written_says_so_in_words(tmp_path: Path) -> None:
     (tmp_path / "state.next.sqlite").mkdir()
-    with pytest.raises(Unavailable):
-        cabinet.beside(None)
+    with pytest.raises(Unavailable) as caught:
+        SqliteCabinet(tmp_path).beside(None)
+    assert caught.value.code == "state.unavailable"

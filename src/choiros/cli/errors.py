@@ -25,6 +25,12 @@ def explained(error: Exception) -> ChoirError:
     match error:
         case ChoirError():
             return error
+        case MemoryError():
+            return Unavailable(
+                "system.enomem",
+                "There is not enough memory for that. What was recorded before is safe.",
+                fix="Close other programs, or raise the limit (ulimit -v), then give the command again.",
+            )
         case OSError(errno=int(number)):
             name = errno.errorcode.get(number, "unknown").lower()
             where = f": {error.filename}" if error.filename else ""

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from choiros.features.audit.events import SnapshotKept
 from choiros.features.files.view import ABOUT_FOLDERS
-from choiros.kernel.errors import Corrupt, Rejected
+from choiros.kernel.errors import Corrupt, Rejected, Unavailable
 from choiros.kernel.journal import Journal
 from choiros.kernel.projector import ProjectorRunner, Stale
 from choiros.kernel.reactor import CURSORS
@@ -46,7 +46,8 @@ async def rebuild(parts: Parts, settings: Settings, *, full: bool = False) -> Re
     finally:
         if not is_whole:
             # On a full disk, what such an attempt leaves behind would keep everything else from working.
-            parts.cabinet.drop(None)
+            with suppress(Unavailable):
+                parts.cabinet.drop(None)
     parts.cabinet.switch()
     return rebuilt
 

@@ -275,3 +275,15 @@ def test_watching_records_what_other_programs_write(home: Home) -> None:
             await client.close()
 
     assert [line.sentence for line in asyncio.run(watch()).lines] == ["created b.txt (7 bytes)"]
+
+
+def test_a_rebuild_that_fails_is_told_as_what_it_is(home: Home) -> None:
+    home.write("a.txt", b"1")
+    in_the_way = home.path / "users/me/.choir/state.next.sqlite"
+    in_the_way.mkdir()
+    (in_the_way / "file").touch()
+    with pytest.raises(Unavailable, match="Is a directory") as caught:
+        home.do(lambda client: client.rebuild(full=True))
+    assert caught.value.code == "state.unavailable"
+    shutil.rmtree(in_the_way)
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []
