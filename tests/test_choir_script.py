@@ -221,8 +221,8 @@ def test_uv_uses_the_index_and_the_certificate_that_pip_was_told_of(
     copy.without_uv(has)
     copy.environment.pop("PIP_INDEX_URL")
     notes = tmp_path / "notes"
-    given = {"CONFIGURED": CONFIGURED, **environment}
-    assert copy.run("log", cwd=None, NOTES=str(notes), **given)[0] == 7
+    copy.environment |= {"CONFIGURED": CONFIGURED, **environment}
+    assert copy.run("log", NOTES=str(notes))[0] == 7
     assert notes.read_text() == followed + "\n"
 
 
