@@ -59,7 +59,15 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     def folder_of(workspace: str, folder: str | None) -> tuple[Tree, bool]:
         path = place(workspace, folder)
         fresh = not path.is_dir()
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(
+                "tree.unavailable",
+                f"The workspace's folder {path} cannot be made: {error.strerror}.",
+                fix="Check the disk, and what stands there now, then try again.",
+                folder=str(path),
+            ) from error
         return DiskTree(path, worker), fresh
 
     def repository_of(workspace: str, folder: str | None) -> Repository:

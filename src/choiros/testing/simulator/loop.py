@@ -114,14 +114,11 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         events._set_running_loop(self)  # noqa: SLF001 - documented for those who write event loops
         task = self.create_task(main)
         try:
-            try:
-                while not task.done():
-                    self._step()
-            except (PowerCut, Stuck):
-                self._end_all()
-                raise
+            while not task.done():
+                self._step()
             return task.result()
         finally:
+            self._end_all()
             self._is_over = True
             events._set_running_loop(None)  # noqa: SLF001
             sys.set_asyncgen_hooks(*hooks)
