@@ -480,3 +480,21 @@ def test_a_log_that_is_only_read_is_never_written(tmp_path: Path) -> None:
 
     asyncio.run(story())
     assert everything(tmp_path) == before
+
+
+def test_an_id_that_rotted_on_the_disk_is_damage_in_words(tmp_path: Path) -> None:
+    """One flipped bit can make a text that is none: named, and nothing is changed."""
+    path = tmp_path / "log.db"
+
+    async def story() -> None:
+        log = SqliteLog(lambda _: path, InlineWorker(), clock=SystemClock())
+        await log.append("me", [draft(1), draft(2)])
+        await log.close()
+        path.write_bytes(path.read_bytes().replace(draft(2).id.encode(), b"\xb5" + draft(2).id.encode()[1:]))
+        log = SqliteLog(lambda _: path, InlineWorker(), clock=SystemClock())
+        with pytest.raises(Corrupt) as caught:
+            await read_all(log)
+        assert caught.value.code == "log.damaged"
+        await log.close()
+
+    asyncio.run(story())

@@ -240,7 +240,7 @@ class SqliteLog:
         outcomes: Sequence[list[Record] | Exception]
         try:
             outcomes = await self._worker.run(lambda: self._file(user).commit(group))
-        except (apsw.Error, OSError) as error:
+        except (apsw.Error, OSError, UnicodeDecodeError) as error:
             certain = await self._worker.run(lambda: self._let_go(user))
             outcomes = [_explained(error, self._path_of(user), certain=certain)] * len(group)
         except ChoirError as error:
@@ -267,7 +267,7 @@ class SqliteLog:
     async def _ask(self, user: str, call: Callable[[LogFile], T]) -> T:
         try:
             return await self._worker.run(lambda: call(self._file(user)))
-        except (apsw.Error, OSError) as error:
+        except (apsw.Error, OSError, UnicodeDecodeError) as error:
             raise _explained(error, self._path_of(user)) from error
 
     async def head(self, user: str) -> Point:
@@ -419,7 +419,11 @@ def _damaged(path: Path, reason: str) -> Corrupt:
     )
 
 
-def _explained(error: apsw.Error | OSError, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
+def _explained(
+    error: apsw.Error | OSError | UnicodeDecodeError, path: Path, *, certain: bool = True
+) -> Unavailable | Corrupt:
+    if isinstance(error, UnicodeDecodeError):
+        return _damaged(path, "a text in it is not valid UTF-8")
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)):
         return _damaged(path, str(error))
     if isinstance(error, apsw.FullError):

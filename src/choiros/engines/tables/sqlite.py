@@ -81,8 +81,11 @@ class SqliteTables:
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows that a statement yields."""
-        with _explained():
-            return list(self._db.execute(sql, values))
+        try:
+            with _explained():
+                return list(self._db.execute(sql, values))
+        except UnicodeDecodeError as error:
+            raise damaged("a text in them is not valid UTF-8") from error
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""
