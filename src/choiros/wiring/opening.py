@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from choiros.kernel.lock import Lock
+    from choiros.kernel.tables import Tables
     from choiros.settings import Settings
     from choiros.wiring.parts import Parts
 
@@ -39,6 +40,7 @@ async def open_computer(
 async def _opened(
     parts: Parts, settings: Settings, *, fresh: bool, notice: Callable[[str], None]
 ) -> Computer:
+    tables: Tables | None = None
     try:
         tables = parts.cabinet.open()
         computer = Computer(parts, settings, tables=tables)
@@ -48,6 +50,8 @@ async def _opened(
         if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
             raise
         notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+        if tables is not None:
+            tables.close()
         await rebuild(parts, settings)
         computer = Computer(parts, settings, tables=parts.cabinet.open())
         await computer.start()

@@ -238,7 +238,7 @@ class Disk:
     def _find_after_cut(self, node: Node) -> None:
         look = (node.mode, node.mtime, node.ctime)
         if node.kind == "file" and node.writes:
-            seen, synced = bytes(node.data), bytes(node.kept)
+            seen, synced = bytearray(node.data), bytearray(node.kept)
             self._lose(node)
             node.data = bytearray(node.kept)
             node.writes.clear()

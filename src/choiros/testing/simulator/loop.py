@@ -8,7 +8,7 @@ import sys
 from asyncio import events
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Context
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from choiros.testing.simulator.chance import Chance
 
@@ -154,7 +154,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
                 task.cancel()
             self._finish_tasks()
         for generator in self._generators:
-            if generator.ag_frame is not None:
+            if cast("Any", generator).ag_frame is not None:
                 self.create_task(_closed(generator))
         self._finish_tasks()
         for task in self._tasks:
