@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
@@ -44,11 +44,15 @@ class ReactorRunner:
         self._reactors = tuple(reactors)
         self._turn = asyncio.Lock()
 
-    def prepare(self, start: int) -> None:
-        """Make the cursors that are missing; a new reactor starts behind event `start`."""
+    def prepare(self, start: int, *, earlier: Mapping[str, int] | None = None) -> None:
+        """Make the cursors that are missing; a new reactor starts behind event `start`, or the one in `earlier`.
+
+        A power cut can take all cursors: one that has left announced effects without an outcome begins there.
+        """
+        first = earlier or {}
         with self._tables.transaction():
             self._tables.script(CURSORS)
-            rows = [(reactor.name, start) for reactor in self._reactors]
+            rows = [(reactor.name, first.get(reactor.name, start)) for reactor in self._reactors]
             self._tables.run("INSERT OR IGNORE INTO reactors VALUES (?, ?)", rows)
 
     async def catch_up(self) -> dict[str, ChoirError]:

@@ -167,7 +167,8 @@ class Computer:
         """Bring every view and effect up to the log; on the very first start make the first workspace."""
         self.projectors.prepare()
         position = await self.projectors.catch_up()
-        self.reactors.prepare(position.seq)
+        waiting = self.checkpoints.open_since()
+        self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
         await self.reactors.catch_up()
         if not self.workspaces.all():
             await self.kernel.handle(CreateWorkspace("main"), Context(self.settings.user, source="system"))

@@ -56,7 +56,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     def folder_of(workspace: str, folder: str | None) -> tuple[Tree, bool]:
         path = place(workspace, folder)
         fresh = not path.is_dir()
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_folder(path)
         return DiskTree(path, worker), fresh
 
     def repository_of(workspace: str, folder: str | None) -> Repository:
@@ -94,6 +94,18 @@ def _guard(*folders: Path) -> None:
     for guard in (folder / ".gitignore" for folder in folders):
         if not guard.exists():
             guard.write_text("*\n", encoding="ascii")
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise Unavailable(
+            "tree.unavailable",
+            f"The workspace's folder {path} cannot be made: {error.strerror}.",
+            fix="Check the disk, and what stands there now, then try again.",
+            folder=str(path),
+        ) from error
 
 
 def _make(*directories: Path) -> None:

@@ -40,6 +40,7 @@ async def open_computer(
 async def _opened(
     parts: Parts, settings: Settings, *, fresh: bool, notice: Callable[[str], None]
 ) -> Computer:
+    tables: Tables | None = None
     try:
         tables = parts.cabinet.open()
         if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
@@ -53,6 +54,8 @@ async def _opened(
         if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
             raise
         notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+        if tables is not None:
+            tables.close()
         await rebuild(parts, settings)
         computer = Computer(parts, settings, tables=parts.cabinet.open())
         await computer.start()

@@ -240,3 +240,11 @@ def test_a_data_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         disk_parts(Resolved(tmp_path / "home", Settings(), {}))
     assert caught.value.code == "home.unavailable"
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    parts = disk_parts(Resolved(tmp_path / "home", Settings(), {}))
+    (tmp_path / "home" / "users" / "me" / "workspace").write_text("a file")
+    with pytest.raises(Unavailable) as caught:
+        parts.folder("main", None)
+    assert caught.value.code == "tree.unavailable"

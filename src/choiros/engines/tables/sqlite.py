@@ -89,7 +89,7 @@ class SqliteTables:
             with _explained():
                 return list(self._db.execute(sql, values))
         except UnicodeDecodeError as error:
-            raise damaged("it holds text that is not valid") from error
+            raise damaged("text in it is not valid UTF-8") from error
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""

@@ -103,6 +103,16 @@ class CheckpointsView:
         found = self.get(seq)
         return found is not None and bool(found.commit or found.error)
 
+    def open_since(self) -> int | None:
+        """Return the number of the oldest checkpoint or push of which no outcome is recorded."""
+        sql = """
+            SELECT MIN(seq) FROM (
+                SELECT seq FROM checkpoints WHERE commit_id IS NULL AND error IS NULL
+                UNION ALL SELECT seq FROM pushes WHERE done IS NULL
+            )
+        """
+        return cast("int | None", self._tables.query(sql)[0][0])
+
     def push_error(self, seq: int) -> str | None:
         """Return why the push that an event announced failed; None when it arrived or has not ended."""
         rows = self._tables.query("SELECT error FROM pushes WHERE seq = ?", (seq,))

@@ -236,22 +236,28 @@ class Disk:
         self._settle(chosen)
 
     def _find_after_cut(self, node: Node) -> None:
-        is_same = True
-        if node.kind == "dir":
-            is_same = node.entries == node.kept_entries
-            node.entries = dict(node.kept_entries)
-        elif node.kind == "file":
+        look = (node.mode, node.mtime, node.ctime)
+        if node.kind == "file" and node.writes:
+            seen, synced = bytearray(node.data), bytearray(node.kept)
             self._lose(node)
-            is_same = node.data == node.kept
             node.data = bytearray(node.kept)
             node.writes.clear()
+            # A look belongs to the bytes that had it; others have a look of their own.
+            look = (
+                look if node.data == seen else node.kept_look if node.data == synced else self._new_look(node)
+            )
+        elif node.kind == "dir" and node.entries != node.kept_entries:
+            node.entries = dict(node.kept_entries)
+            look = self._new_look(node)
+        elif self.chance.one_in(2):
+            look = node.kept_look
+        node.mode, node.mtime, node.ctime = node.kept_look = look
         node.locks.clear()
         node.held = None
-        if not is_same:
-            node.mtime = node.ctime = self.now()
-            node.kept_look = (node.mode, node.mtime, node.ctime)
-        elif node.kept_look != (node.mode, node.mtime, node.ctime) and self.chance.one_in(2):
-            node.mode, node.mtime, node.ctime = node.kept_look
+
+    def _new_look(self, node: Node) -> tuple[int, int, int]:
+        now = self.now()
+        return node.mode, now, now
 
     def _lose(self, node: Node) -> None:
         """Let a part of the unsynced writes reach the platter: none, all, the first, or any sectors of any."""

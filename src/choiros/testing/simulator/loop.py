@@ -8,12 +8,13 @@ import sys
 from asyncio import events
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Context
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from choiros.testing.simulator.chance import Chance
-from choiros.testing.simulator.disk import PowerCut
 
 T = TypeVar("T")
+
+_ROUNDS = 5
 
 STEP_S = 0.00005
 """How long one step of a task takes."""
@@ -36,7 +37,7 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._made = 0
         self._tasks: list[asyncio.Task[Any]] = []
-        self._is_over = False
+        self._generators: list[AsyncGenerator[Any, Any]] = []
         self.steps = 0
         self.steps_max = 1_000_000
         self.before_step: Callable[[], None] | None = None
@@ -110,19 +111,16 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
         Raises PowerCut when the power went off meanwhile; then every task has been ended.
         """
         hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(None, self._finish_generator)
+        # Kept until the end: when the collector of garbage comes is no part of a story.
+        sys.set_asyncgen_hooks(self._generators.append, None)
         events._set_running_loop(self)  # noqa: SLF001 - documented for those who write event loops
         task = self.create_task(main)
         try:
-            try:
-                while not task.done():
-                    self._step()
-            except (PowerCut, Stuck):
-                self._end_all()
-                raise
+            while not task.done():
+                self._step()
             return task.result()
         finally:
-            self._is_over = True
+            self._end_all()
             events._set_running_loop(None)  # noqa: SLF001
             sys.set_asyncgen_hooks(*hooks)
 
@@ -149,25 +147,28 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
             self._ready.append(heapq.heappop(self._timers)[2])
 
     def _end_all(self) -> None:
-        """Cancel every task, so that none is left behind with its work half done."""
+        """Cancel every task and close every generator, so that nothing is left behind half done."""
         self.before_step = None
-        for _ in range(5):
+        for _ in range(_ROUNDS):
             for task in self._tasks:
                 task.cancel()
-            limit = self.steps + 20_000
-            while self.steps < limit and not all(task.done() for task in self._tasks):
-                if not self._ready and not self._timers:
-                    break
-                self.steps_max = limit + 1
-                self._step()
+            self._finish_tasks()
+        for generator in self._generators:
+            if cast("Any", generator).ag_frame is not None:
+                self.create_task(_closed(generator))
+        self._finish_tasks()
         for task in self._tasks:
             if task.done() and not task.cancelled():
                 task.exception()
         self._tasks.clear()
+        self._generators.clear()
 
-    def _finish_generator(self, generator: AsyncGenerator[Any, Any]) -> None:
-        if not self._is_over:
-            self.create_task(_closed(generator))
+    def _finish_tasks(self) -> None:
+        self.steps_max = limit = self.steps + 20_000
+        while self.steps < limit and not all(task.done() for task in self._tasks):
+            if not self._ready and not self._timers:
+                break
+            self._step()
 
 
 async def _closed(generator: AsyncGenerator[Any, Any]) -> None:

@@ -352,6 +352,8 @@ class _Player:
             ) from violation
         except ChoirError as refusal:
             outcome = refusal.code
+        except Exception as error:
+            raise Violation("I9", f"a flipped byte in {path} ends in {error!r}") from error
         name = path.rpartition("/")[2]
         machine.counts[f"rot in {name if len(name) < 20 else 'blob or snapshot'}: {outcome}"] += 1
 

@@ -181,6 +181,31 @@ def test_a_repeated_reaction_after_a_crash_makes_no_second_commit(tmp_path: Path
     asyncio.run(story())
 
 
+def test_a_checkpoint_whose_outcome_and_all_cursors_are_lost_gets_its_outcome_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    """I7: a power cut may take the derived tables as a whole; the log still tells what was announced."""
+
+    async def story() -> None:
+        desk = Desk(tmp_path)
+        computer = await desk.open()
+        await write(computer, "a.md")
+        desk.repositories["main"] = failing = Failing()
+        failing.error = RuntimeError("the power goes off here")
+        with pytest.raises(RuntimeError):
+            await checkpoint(computer)
+        failing.error = None
+        await computer.close()
+        for path in tmp_path.glob("state.sqlite*"):
+            path.unlink()
+        computer = await desk.open()
+        assert (await types(computer))[-2:] == ["checkpoint", "checkpoint.commit"]
+        assert len(await failing.log()) == 1
+        await computer.close()
+
+    asyncio.run(story())
+
+
 def test_a_push_of_another_commit_than_the_one_looked_through_never_leaves(tmp_path: Path) -> None:
     """C-29."""
 
