@@ -120,6 +120,45 @@ async def test_a_half_written_object_of_a_crash_is_removed_and_a_young_one_left_
     assert (old.exists(), young.exists()) == (False, True)
 
 
+@pytest.mark.parametrize("harm", [b"", b"half an object"])
+async def test_objects_that_a_power_cut_left_without_content_are_written_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, harm: bytes
+) -> None:
+    """C-18: what has a name is not taken for written."""
+    workspace.write("a", "1")
+    await workspace.checkpoint()
+    before = set((workspace.git_dir / "objects").glob("??/*"))
+    workspace.write("d/b", "2")
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_sync", cut)
+        with pytest.raises(KeyboardInterrupt):
+            await workspace.checkpoint()
+    left = set((workspace.git_dir / "objects").glob("??/*")) - before
+    assert len(left) >= 3
+    for path in left:
+        path.chmod(0o600)
+        path.write_bytes(harm)
+    workspace.reopen()
+    await workspace.checkpoint()
+    workspace.assert_sound()
+    assert workspace.git("show", "HEAD:d/b") == "2"
+
+
+async def test_a_first_reference_that_a_power_cut_left_empty_is_written_again(workspace: Workspace) -> None:
+    """C-18."""
+    workspace.write("a", "1")
+    await workspace.checkpoint()
+    (workspace.git_dir / "choir/writing").touch()
+    (workspace.git_dir / "refs/heads/main").write_bytes(b"")
+    workspace.reopen()
+    await workspace.checkpoint()
+    workspace.assert_sound()
+
+
 async def test_a_new_repository_is_on_the_disk_before_it_has_its_name(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

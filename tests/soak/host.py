@@ -103,25 +103,36 @@ def _watched(job: Mapping[str, Any], pid: int, *, release: int, folder: Path) ->
     tracer = _attached(job["strace"], pid, folder / "trace") if job.get("strace") else None
     os.write(release, b"x")
     os.close(release)
+    late, before = "", 0
     if job.get("end"):
-        _end(job["end"], pid, said=folder / "out")
+        before = _end(job["end"], pid, said=folder / "out")
     _, status = os.waitpid(pid, 0)
+    if job.get("end") and job["end"]["cut"]:
+        # While the power fails nobody can say which came first: what counts was printed before.
+        said = (folder / "out").read_bytes()
+        late = said[before:].decode()
+        (folder / "out").write_bytes(said[:before])
     if tracer is not None:
         tracer.wait()
-    return {"status": os.waitstatus_to_exitcode(status)}
+    return {"status": os.waitstatus_to_exitcode(status), "late": late}
 
 
-def _end(how: Mapping[str, Any], pid: int, *, said: Path) -> None:
-    """Kill the child, or cut the power under it, at a moment: some time after its start or its first word."""
+def _end(how: Mapping[str, Any], pid: int, *, said: Path) -> int:
+    """Kill the child, or cut the power under it, some time after its start or its first word.
+
+    Returns how many bytes it had printed right before that.
+    """
     patience = time.monotonic() + PATIENCE_S
     while how["after_first_word"] and not said.stat().st_size and time.monotonic() < patience:
         time.sleep(0.001)
     time.sleep(how["after_s"])
+    before = said.stat().st_size
     if how["cut"]:
         cut(Path(how["cut"]))
         # What it says now, it says without a disk.
         time.sleep(AFTERWARDS_S)
     os.kill(pid, signal.SIGKILL)
+    return before
 
 
 def _attached(options: list[str], pid: int, trace: Path) -> subprocess.Popen[str]:

@@ -16,9 +16,13 @@ from tests.checkout import ROOT
 
 
 class Ended(NamedTuple):
-    """How a job ended: its exit code or, negative, its signal; what it printed; what strace wrote."""
+    """How a job ended: its exit code or, negative, its signal; what it printed; what strace wrote.
+
+    `late` is what it printed while the power was failing already.
+    """
 
     status: int
+    late: str
     out: str
     err: str
     trace: str

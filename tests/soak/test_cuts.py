@@ -37,6 +37,7 @@ def cuts(host: Host, disk: SmallDisk, *, count: int, dice: random.Random, tally:
         known += said
         tally["power cuts"] += 1
         tally["events acknowledged before a cut"] += len(said)
+        tally["lines printed while the power was failing"] += ended.late.count("\n")
         found = host.check(home, known)
         if found:
             wrong.append(found)

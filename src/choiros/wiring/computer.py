@@ -70,7 +70,7 @@ class Computer:
         self.undo_view = UndoView(tables)
         self.folders = Folders(self.workspaces, parts.folder)
         self.files_loader = FilesLoader(self.files, parts.blobs, workspaces=self.workspaces)
-        capturer = Capturer(
+        self._capturer = Capturer(
             view=self.files,
             shown=self.shown,
             loader=self.files_loader,
@@ -79,7 +79,12 @@ class Computer:
             record=self._captured,
         )
         self.merger = Merger(
-            self.folders, capturer, view=self.files, shown=self.shown, blobs=parts.blobs, clock=parts.clock
+            self.folders,
+            self._capturer,
+            view=self.files,
+            shown=self.shown,
+            blobs=parts.blobs,
+            clock=parts.clock,
         )
         reversers = [
             FilesReverser(self.files, parts.blobs, check_open=self.workspaces.check_open),
@@ -166,7 +171,10 @@ class Computer:
     async def start(self) -> None:
         """Bring every view and effect up to the log; on the very first start make the first workspace."""
         self.projectors.prepare()
+        before = self.projectors.position()
         position = await self.projectors.catch_up()
+        # Views behind the log have lost their newest changes, and with them what was known about the folders.
+        self._capturer.is_memory_old = 0 < before.seq < position.seq
         waiting = self.checkpoints.open_since()
         self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
         await self.reactors.catch_up()

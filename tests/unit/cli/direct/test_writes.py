@@ -166,3 +166,22 @@ def test_redo_brings_back_what_undo_took(home: Home) -> None:
     assert home.do(lambda client: client.preview_redo(())).target == "redo"
     home.do(lambda client: client.redo(()))
     assert home.read("a.txt") == b"1"
+
+
+@pytest.mark.parametrize(("standing", "events"), [(b"second\n", 0), (b"third\n", 0), (b"of mine\n", 2)])
+def test_views_that_a_power_cut_set_back_take_none_of_our_work_for_a_persons(
+    home: Home, standing: bytes, events: int
+) -> None:
+    """C-18: the folder may show more than is remembered of it, and less than the log says."""
+    home.write("a.txt", b"first\n")
+    state = home.path / "users/me/.choir/state.sqlite"
+    remembered = state.read_bytes()
+    for content in (b"second\n", b"third\n"):
+        home.write("a.txt", content)
+    seq = home.files().at
+    state.write_bytes(remembered)
+    (home.folder / "a.txt").write_bytes(standing)
+    assert home.files().at - seq == events
+    assert home.paths() == (["a (conflict).txt", "a.txt"] if events else ["a.txt"])
+    assert (home.folder / "a.txt").read_bytes() == b"third\n"
+    assert not events or (home.folder / "a (conflict).txt").read_bytes() == standing

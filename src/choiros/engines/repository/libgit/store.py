@@ -20,6 +20,7 @@ from choiros.engines.repository.libgit.index import GitIndex
 from choiros.engines.repository.libgit.oids import Oids
 from choiros.engines.repository.libgit.trees import Trees
 from choiros.engines.repository.libgit.wording import COMMITTER, message_with_seq, signed
+from choiros.engines.repository.libgit.writing import Writing
 from choiros.kernel.tree import Entry
 
 CONFIG = """\
@@ -50,6 +51,7 @@ class Store:
         self._exclude = exclude
         self.work_folder = work_folder
         self.index = GitIndex(git_dir)
+        self.writing = Writing(git_dir)
         self._own = git_dir / "choir"
         self._oids = Oids(self._own / "oids")
         self._trees = Trees(git_dir)
@@ -81,11 +83,14 @@ class Store:
         with told(self.git_dir):
             repo = self.open() or self._make()
             self._own.mkdir(exist_ok=True)
+            was_spoiled = self.writing.begin(repo)
+            if was_spoiled:
+                repo = self.open() or self._make()
             head = self.tip(repo)[1]
             if head:
                 tree_of(repo, head)  # a head that is not there must not become a parent
             self._oids.load()
-            if head is None or self._oids.head != head.raw:
+            if head is None or self._oids.head != head.raw or was_spoiled:
                 # Whatever was reachable from our last commit may have been removed since.
                 self._forget()
                 self._oids.keep_only(lambda oid: pygit2.Oid(raw=oid) in repo.odb)
@@ -143,6 +148,7 @@ class Store:
             self._sync([*self._unsynced, *built.written, commit.raw])
             self._advance(repo, name, head=head, commit=commit)
             self.index.replace()
+            self.writing.end()
         self._unsynced.clear()
         with contextlib.suppress(OSError):  # a cache that could not be saved costs time, nothing else
             self._oids.save(commit.raw, {entry.content for entry in files.values() if entry.kind == "file"})
