@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ Origin = Literal["default", "file", "environment", "flag"]
 Plain = str | int | bool
 
 USER_LENGTH_MAX = 64
+WITNESS_NAME = re.compile(r"[a-z0-9_-]{1,64}")
 DIGITS_MAX = 15
 NUMBER_MAX = 2**53 - 1
 """The largest number that any setting takes."""
@@ -47,6 +49,21 @@ class SnapshotSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Keep this many snapshots."""
 
 
+class ProofSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the log is signed, and who sees it."""
+
+    events_max: int = 500
+    """Sign the log after this many events."""
+    minutes_max: int = 60
+    """Sign it this long after the last time, when anything happened."""
+    keys: str = ""
+    """The directory of the keys; when empty, 'keys' beside the log. Better another disk, or one that is encrypted."""
+    witnesses: str = ""
+    """Who is shown each signature: NAME=file:/DIR, NAME=git:URL, NAME=command:WORDS, with ';' in between."""
+    witness_keys: str = ""
+    """The keys of witnesses whose signatures are believed, with spaces in between."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """All settings."""
 
@@ -57,6 +74,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     files: FileSettings = FileSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    proof: ProofSettings = ProofSettings()
 
 
 class Resolved(Struct, frozen=True):
@@ -247,7 +265,26 @@ def _checked(values: Mapping[str, Plain]) -> Settings:
         place[name] = value
     settings = msgspec.convert(tree, Settings)
     check_user(settings.user)
+    witnesses(settings)
     return settings
+
+
+def witnesses(settings: Settings) -> list[tuple[str, str, str]]:
+    """Return name, kind and address of each witness; raises Rejected (`config.bad_value`)."""
+    found: list[tuple[str, str, str]] = []
+    for one in filter(None, (part.strip() for part in settings.proof.witnesses.split(";"))):
+        name, _, rest = one.partition("=")
+        kind, _, address = rest.partition(":")
+        is_known = kind in {"file", "git", "command"} and name not in {other for other, _, _ in found}
+        if not is_known or not WITNESS_NAME.fullmatch(name) or not address.strip():
+            raise Rejected(
+                "config.bad_value",
+                f"The setting 'proof.witnesses' holds '{one[:80]}', which names no witness.",
+                fix="Write NAME=file:/DIR, NAME=git:URL or NAME=command:WORDS, each name once, with ';' in between.",
+                key="proof.witnesses",
+            )
+        found.append((name, kind, address.strip()))
+    return found
 
 
 def check_user(user: str) -> str:

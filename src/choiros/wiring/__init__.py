@@ -3,7 +3,7 @@
 from choiros.wiring.computer import Computer
 from choiros.wiring.disk import disk_parts
 from choiros.wiring.opening import open_computer
-from choiros.wiring.parts import Folders, Parts, checks, projectors, registry
+from choiros.wiring.parts import Folders, Parts, checks, projectors, registry, verify_signature
 from choiros.wiring.repair import Rebuilt, rebuild
 
 __all__ = [
@@ -17,4 +17,5 @@ __all__ = [
     "projectors",
     "rebuild",
     "registry",
+    "verify_signature",
 ]

@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from choiros.settings import witnesses
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
     from choiros.kernel.repository import Repository
     from choiros.kernel.tree import Tree
     from choiros.kernel.watch import Watcher
+    from choiros.kernel.witness import Witness
+    from choiros.kernel.worker import Worker
     from choiros.settings import Resolved
 
 
@@ -22,6 +25,7 @@ def disk_parts(resolved: Resolved) -> Parts:
     from choiros.engines.ids.system import SystemIds  # noqa: PLC0415
     from choiros.engines.lock.file import FileLock  # noqa: PLC0415
     from choiros.engines.log.sqlite import SqliteLog  # noqa: PLC0415
+    from choiros.engines.signer.file import FileSigner  # noqa: PLC0415
     from choiros.engines.tables.sqlite import SqliteCabinet  # noqa: PLC0415
     from choiros.engines.tree.disk import DiskTree  # noqa: PLC0415
     from choiros.engines.worker.inline import InlineWorker  # noqa: PLC0415
@@ -70,4 +74,24 @@ def disk_parts(resolved: Resolved) -> Parts:
         repository=repository_of,
         place=lambda workspace, folder: str(place(workspace, folder)),
         watcher=watcher_of,
+        signer=FileSigner(Path(settings.proof.keys) if settings.proof.keys else data / "keys"),
+        witnesses=tuple(_witness(one, data / "witnesses", worker=worker) for one in witnesses(settings)),
     )
+
+
+def _witness(one: tuple[str, str, str], cache: Path, *, worker: Worker) -> Witness:
+    """Return the engine for a witness of the settings."""
+    name, kind, address = one
+    match kind:
+        case "file":
+            from choiros.engines.witness.file import FileWitness  # noqa: PLC0415
+
+            return FileWitness(name, Path(address), worker=worker)
+        case "git":
+            from choiros.engines.witness.git import GitWitness  # noqa: PLC0415
+
+            return GitWitness(name, address, cache=cache / f"{name}.git", worker=worker)
+        case _:
+            from choiros.engines.witness.command import CommandWitness  # noqa: PLC0415
+
+            return CommandWitness(name, address, worker=worker)

@@ -190,7 +190,8 @@ class Upkeep(Opened):
     async def close(self) -> None:
         """Let go of everything."""
         try:
-            if self._computer.holds_lock:
+            if self._computer.holds_lock and self._computer.fault is None:
+                await self._computer.sign_when_due()
                 await self._computer.keep_snapshot()
         finally:
             await self._computer.close()
