@@ -114,9 +114,8 @@ def _show_verification(call: Call, found: Verification) -> None:
     screen.line(f"Compared with {amount_of(found.signed, 'signature')} in the log{seen}.")
     if found.witnessed:
         screen.line(f"{amount_of(found.witnessed, 'signature')} of witnesses checked.")
-    unsigned = found.last - found.signed_until
-    if found.signed and unsigned > 0:
-        screen.line(f"The newest {amount_of(unsigned, 'event')} are not signed yet.")
+    if found.signed:
+        screen.line(f"Signed up to event {found.signed_until:,}; what follows hangs on it by its chain.")
     if not found.signed and not found.claims:
         screen.line("Nothing vouches for these events but their own chain: 'choir keys sign' signs the log.")
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from choiros.features.proof.decide import endorsement
 from choiros.features.proof.events import KeyChanged, LogSigned, WitnessAnswered
-from choiros.features.proof.merkle import Frontier, leaf_hash
+from choiros.features.proof.merkle import leaf_hash
 from choiros.features.proof.note import (
     Key,
     Verify,
@@ -69,25 +69,33 @@ class _Walk:
     """One walk along the log: what waits, what was found."""
 
     def __init__(
-        self, tree: Frontier, *, keys: Sequence[Key], witnesses: Sequence[Key], verify: Verify, read: Read
+        self, view: ProofView, after: int, *, read: Read, verify: Verify, witnesses: Sequence[Key]
     ) -> None:
-        self.tree = tree
-        self.keys = list(keys)
+        self.tree = view.frontier(after)
+        self.keys = [parse_key(one.key) for one in view.signing_keys(until=after)]
         self.problems: list[Problem] = []
         self.signed = self.signed_until = self.witnessed = 0
+        self._view = view
+        self._start = after
         self._witnesses = {key.name: key for key in witnesses}
         self._verify = verify
-        self._decode = read
+        self._read_payload = read
         self._leaves: list[bytes] = []
         self._expected: defaultdict[int, list[tuple[int, str, str]]] = defaultdict(list)
         self._notes: dict[int, str] = {}
 
     def expect(self, size: int, root: str, *, seq: int, who: str) -> None:
-        """Note that somebody says what the first `size` events were."""
-        if size < self.tree.size:
+        """Note that somebody says what the first `size` events were; about what was not read the tables tell."""
+        if size <= self._start:
+            self._compare_root(self._view.root(size).hex(), root, seq=seq, who=who, size=size)
+        elif size < self.tree.size:
             self.problem(seq, f"{who} is about {size} events and comes too late to be compared.")
-            return
-        self._expected[size].append((seq, root, who))
+        else:
+            self._expected[size].append((seq, root, who))
+
+    def _compare_root(self, root: str, expected: str, *, seq: int, who: str, size: int) -> None:
+        if root != expected:
+            self.problem(seq, f"{who} tells of other first {size} events than the log holds.")
 
     def problem(self, seq: int, what: str, *, fix: str = "") -> None:
         """Note that something is not as it should be."""
@@ -133,8 +141,7 @@ class _Walk:
             self._grow_to(size)
             root = self.tree.root().hex()
             for seq, expected, who in self._expected.pop(size):
-                if expected != root:
-                    self.problem(seq, f"{who} tells of other first {size} events than the log holds.")
+                self._compare_root(root, expected, seq=seq, who=who, size=size)
         self._grow_to(until)
 
     def _grow_to(self, size: int) -> None:
@@ -143,7 +150,7 @@ class _Walk:
         del self._leaves[:count]
 
     def _read(self, head: Head, payload: bytes) -> None:
-        match self._decode(head, payload):
+        match self._read_payload(head, payload):
             case KeyChanged() as changed:
                 self._change_key(head.seq, changed)
             case LogSigned() as signed:
@@ -228,15 +235,15 @@ class Verifier:
         head = (await self._journal.head()).seq
         last = head if until is None else min(until, head)
         walk = _Walk(
-            self._view.frontier(after),
-            keys=[parse_key(one.key) for one in self._view.signing_keys(until=after)],
-            witnesses=self._witnesses,
-            verify=self._verify,
+            self._view,
+            after,
             read=self._journal.registry.decode,
+            verify=self._verify,
+            witnesses=self._witnesses,
         )
         if last == head:
             for one in claims:
-                self._claim(walk, one, after=after)
+                self._claim(walk, one)
         place = await self._journal.point(after)
         async for heads in self._journal.heads(place, until=last):
             walk.step(heads)
@@ -251,7 +258,7 @@ class Verifier:
             )
         return walk.result(after + 1, claims=len(claims))
 
-    def _claim(self, walk: _Walk, one: Claim, *, after: int) -> None:
+    def _claim(self, walk: _Walk, one: Claim) -> None:
         """Take what is remembered elsewhere; it must be signed with a key of this log."""
         try:
             note = parse_note(one.note)
@@ -264,7 +271,5 @@ class Verifier:
             walk.problem(0, f"{one.who} tells of another log, '{head.origin}'.")
         elif all(checked(note, key, verify=self._verify) != "valid" for key in keys):
             walk.problem(0, f"{one.who} keeps a point that no key of this log has signed.")
-        elif after < head.size:
+        else:
             walk.expect(head.size, head.root.hex(), seq=head.size, who=one.who)
-        elif self._view.root(head.size) != head.root:
-            walk.problem(head.size, f"{one.who} tells of other first {head.size} events than the log holds.")
