@@ -13,8 +13,10 @@ from msgspec import Struct
 from choiros.cli.arguments import SWITCHES, VALUED, Parser
 from choiros.cli.verb import Verb, build
 from choiros.cli.verbs import ROOMS, load
+from choiros.engines.tables.sqlite import SqliteTables
 from choiros.kernel.registry import EventType
-from choiros.wiring import registry
+from choiros.kernel.tables import Tables
+from choiros.wiring import projectors, registry
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 TOP = "# {title}\n\nStatus: current\n\nWritten by `./choir docs` from {source}; changes go there.\n"
@@ -135,9 +137,42 @@ def table(head: Sequence[str], rows: typing.Iterable[Sequence[str]]) -> Iterator
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |"
 
 
+def tables_page() -> str:
+    """Return the page of the derived tables: each view in its own words, then the columns of its tables."""
+    source = "the views in `src/choiros/features`"
+    lines = [TOP.format(title="Tables", source=source), *TABLES_NOTE]
+    for view in projectors(registry()):
+        made = SqliteTables()
+        made.script(view.schema)
+        lines += ["", f"## The view {view.name}", "", " ".join((type(view).__doc__ or "").split())]
+        for name in view.tables:
+            lines += ["", f"### {name}", "", *columns(made, name)]
+        made.close()
+    return "\n".join(lines) + "\n"
+
+
+TABLES_NOTE = (
+    "Everything in `state.sqlite` is made from the log and can be made again by `choir rebuild`; whoever changes it",
+    "there changes nothing. Read it with any SQLite program, best in a copy. `seq` is always the number of an event.",
+)
+
+
+def columns(tables: Tables, name: str) -> Iterator[str]:
+    rows = tables.query('SELECT name, type, "notnull", pk FROM pragma_table_info(?) ORDER BY cid', (name,))
+    shown = [
+        (f"`{column}`", str(kind).lower(), "yes" if pk else "", "no" if required or pk else "yes")
+        for column, kind, required, pk in rows
+    ]
+    yield from table(("Column", "Type", "Key", "May be empty"), shown)
+
+
 def pages() -> dict[Path, str]:
     """Return every generated page by its place."""
-    return {FOLDER / "cli.md": cli_page(), FOLDER / "events.md": events_page()}
+    return {
+        FOLDER / "cli.md": cli_page(),
+        FOLDER / "events.md": events_page(),
+        FOLDER / "tables.md": tables_page(),
+    }
 
 
 def main() -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.soak import tally
+
 ALLOWED_SKIP = "allowed:"
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 SOAK = os.environ.get("CHOIR_SOAK") == "1"
@@ -24,8 +26,9 @@ _home = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     """No test sees the person's own ChoirOS, git configuration or home."""
     home = config.stash[_home] = Path(tempfile.mkdtemp(prefix="choiros-tests-"))
-    for name in [name for name in os.environ if name.startswith("CHOIR_") and name != "CHOIR_SOAK"]:
-        del os.environ[name]
+    for name in [name for name in os.environ if name.startswith("CHOIR_")]:
+        if not name.startswith("CHOIR_SOAK"):
+            del os.environ[name]
     os.environ["HOME"] = str(home)
     os.environ["CHOIR_HOME"] = str(home / ".choir")
 
@@ -70,3 +73,14 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     if IN_CI:
         refuse_skip(report)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how many faults there were, and what they did."""
+    reports = [report for some in terminalreporter.stats.values() for report in some]
+    counted = tally.totals(reports)
+    tally.report(counted, failed=len(terminalreporter.stats.get("failed", ())))
+    if counted:
+        terminalreporter.section("faults")
+        for name, number in counted.items():
+            terminalreporter.line(f"{number:>9,}  {name}")

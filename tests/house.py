@@ -40,6 +40,37 @@ FOREIGN = re.compile(
     r"|\bfiles\.pythonhosted\.|\bpypi\.org\b|\bregistry\.npmjs\."
     r"|--(?:extra-)?index-url[ =]\S|--find-links[ =]\S"
 )
+# Who opens files for writing, and where; only the merger's engine does so inside a workspace.
+MAY_WRITE_FILES = {
+    ENGINES + "tree/": "workspaces: the merger's engine, which the merger alone calls",
+    ENGINES + "blob/": "contents, in the data directory",
+    ENGINES + "lock/": "the lock, in the data directory",
+    ENGINES + "log/": "the log, in the data directory",
+    ENGINES
+    + "repository/": "repositories, in the data directory, and once a pointer to one in its workspace",
+    ENGINES + "tables/": "the state and its snapshots, in the data directory",
+    SRC + "cli/tour.py": "a data directory for the tour, thrown away at its end",
+    SRC + "wiring/disk.py": "the directories that all this lies in",
+    SETTINGS: "the settings file",
+    SRC + "testing/": "folders of tests",
+}
+MERGER = FEATURES + "files/react.py"
+WRITING_CALLS = {
+    *("write_text", "write_bytes", "mkdir", "makedirs", "rename", "renames", "unlink", "rmdir", "touch"),
+    *("symlink", "symlink_to", "hardlink_to", "chmod", "fchmod", "truncate", "ftruncate", "rmtree"),
+    *("copyfile", "copytree", "copy2", "mkstemp", "mkdtemp", "NamedTemporaryFile", "os.replace", "os.remove"),
+}
+WRITING_FLAGS = {"O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"}
+WRITING_SQL = re.compile(r"\s*(INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER)\s")
+MAY_WRITE_TABLES = re.compile(
+    rf"{FEATURES}\w+/view\.py|{KERNEL}(projector|reactor)\.py|{SRC}wiring/repair\.py"
+    rf"|{ENGINES}(log|tables)/\w+\.py|{SRC}testing/\w+\.py"
+)
+ABSOLUTE = re.compile(r"/(?:home|root|usr|etc|var|tmp|opt|srv|mnt|media|Users|bin|lib)(?:/|$)")
+ADDRESS = re.compile(
+    r"https?://[\w-]+\.[\w.-]*\w|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b(?:localhost|[\w-]+\.(?:com|org|net|io)):\d+"
+    r"|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"
+)
 # Modules whose test lies elsewhere, each with the reason.
 TESTED_ELSEWHERE = {
     ENGINES: "every engine passes the contract suite of its port: tests/contract",
@@ -281,6 +312,62 @@ def no_workplace_is_named(texts: Texts) -> Iterator[str]:
         for number, line in enumerate(text.splitlines(), 1):
             if found := FOREIGN.search(line):
                 yield f"{path}:{number}: '{found[0]}' names a package host or a machine"
+
+
+def only_the_merger_writes_workspaces(texts: Texts) -> Iterator[str]:
+    for path, text in python(texts, SRC, outside=tuple(MAY_WRITE_FILES)):
+        for node in nodes(text):
+            if isinstance(node, ast.Call) and is_writing(node):
+                yield f"{path}:{node.lineno}: {dotted(node)} writes files; see MAY_WRITE_FILES for who may"
+    for path, text in python(texts, SRC, outside=(ENGINES, SRC + "testing/", MERGER)):
+        for node in nodes(text):
+            if isinstance(node, ast.Call) and dotted(node).split(".")[-2:] in (
+                ["tree", "apply"],
+                ["tree", "sweep"],
+            ):
+                yield f"{path}:{node.lineno}: {dotted(node)} changes a folder; only the merger may"
+
+
+def is_writing(call: ast.Call) -> bool:
+    name = dotted(call.func)
+    if name in WRITING_CALLS or name.rpartition(".")[2] in WRITING_CALLS:
+        return True
+    if name.rpartition(".")[2] != "open" or (call.args and dotted(call.args[0]) == "os.devnull"):
+        return False
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    parts = [part for argument in given for part in ast.walk(argument)]
+    modes = [part.value for part in given[: 2 if name == "open" else 1] if isinstance(part, ast.Constant)]
+    flags = {part.attr for part in parts if isinstance(part, ast.Attribute)}
+    return bool(flags & WRITING_FLAGS) or any(
+        re.fullmatch(r"[rbt]*[wax+][wax+bt]*", str(one)) for one in modes
+    )
+
+
+def only_views_write_tables(texts: Texts) -> Iterator[str]:
+    for path, text in python(texts, SRC):
+        if not MAY_WRITE_TABLES.fullmatch(path):
+            for line, value in constants(text):
+                if WRITING_SQL.match(value):
+                    yield f"{path}:{line}: '{value.strip()[:40]}' writes tables; only views and their runners may"
+
+
+def nothing_is_hard_coded(texts: Texts) -> Iterator[str]:
+    for path, text in python(texts, SRC, outside=(SRC + "testing/",)):
+        for line, value in constants(text):
+            if found := ADDRESS.search(value) or ABSOLUTE.match(value):
+                yield f"{path}:{line}: '{found[0]}' is an address or a place that a setting should give"
+
+
+def constants(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line and value of each text in the code that is no docstring."""
+    told = {
+        id(node.value)
+        for node in nodes(text)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in nodes(text):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in told:
+            yield node.lineno, node.value
 
 
 def what_a_project_needs_is_there(texts: Texts) -> Iterator[str]:

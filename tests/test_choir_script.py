@@ -13,6 +13,7 @@ from tests.checkout import ROOT
 # Stands for uv: notes each call and makes an environment whose 'choir' shows what it was given.
 UV = """#!/usr/bin/env bash
 echo "$*" >>"$CALLS"
+if [[ -n ${NOTES:-} ]]; then echo "${UV_DEFAULT_INDEX:-} ${SSL_CERT_FILE:-}" >"$NOTES"; fi
 if [[ -n ${SLOW:-} ]]; then sleep "$SLOW"; fi
 if [[ -n ${BREAK_AT:-} && "$*" == *"$BREAK_AT"* ]]; then echo 'no such package' >&2; exit 9; fi
 if [[ $1 == venv ]]; then
@@ -31,11 +32,13 @@ echo "python $*" >>"$CALLS"
 case "$*" in
   -c*) exit 0 ;;
   '-m pip --version') [[ $HAS == *pip* ]] ;;
-  '-m pip config'*) exit 1 ;;
+  '-m pip config list') [[ $HAS == *pip* ]] && printf '%s\n' "${CONFIGURED:-}" ;;
+  '-m pip config get'*) exit 1 ;; # what is configured in /etc is not found so by some versions
   '-m pip install'*) mkdir -p "${@: -1}/bin" && cp "$UV" "${@: -1}/bin/uv" ;;
   '-m venv'*)
     [[ $HAS == *venv* || -e $CALLS.apt ]] || exit 1
-    mkdir -p "${@: -1}/bin" && cp "$0" "${@: -1}/bin/python" ;;
+    mkdir -p "${@: -1}/bin" && sed 's/\\$HAS == \\*pip\\*/1/' "$0" >"${@: -1}/bin/python"
+    chmod +x "${@: -1}/bin/python" ;;
 esac
 """
 # Stands for apt-get and for sudo.
@@ -196,6 +199,33 @@ def test_pip_brings_uv_where_there_is_none(copy: Checkout) -> None:
     assert "python -m" in copy.calls()
 
 
+CONFIGURED = (
+    "global.cert='/etc/ssl/our own.pem'\nglobal.index-url='https://index.invalid/a'\nglobal.timeout='9'"
+)
+
+
+@pytest.mark.parametrize("has", ["pip", "venv"])
+@pytest.mark.parametrize(
+    ("environment", "followed"),
+    [
+        ({}, "https://index.invalid/a /etc/ssl/our own.pem"),
+        ({"PIP_INDEX_URL": "https://index.invalid/b"}, "https://index.invalid/b /etc/ssl/our own.pem"),
+        ({"PIP_CERT": "/mine.pem"}, "https://index.invalid/a /mine.pem"),
+        ({"SSL_CERT_FILE": "/uv.pem", "UV_DEFAULT_INDEX": "https://u"}, "https://u /uv.pem"),
+        ({"CONFIGURED": ""}, " "),
+    ],
+)
+def test_uv_uses_the_index_and_the_certificate_that_pip_was_told_of(
+    copy: Checkout, tmp_path: Path, environment: dict[str, str], followed: str, has: str
+) -> None:
+    copy.without_uv(has)
+    copy.environment.pop("PIP_INDEX_URL")
+    notes = tmp_path / "notes"
+    given = {"CONFIGURED": CONFIGURED, **environment}
+    assert copy.run("log", cwd=None, NOTES=str(notes), **given)[0] == 7
+    assert notes.read_text() == followed + "\n"
+
+
 def test_a_python_without_pip_makes_one_inside_the_checkout(copy: Checkout, tmp_path: Path) -> None:
     copy.without_uv("venv")
     assert copy.run("log")[0] == 7
@@ -207,6 +237,31 @@ def test_a_debian_with_neither_pip_nor_venv_is_completed_with_apt(copy: Checkout
     status, _, err = copy.run("log")
     assert (status, "choir: installing python3-venv with apt-get" in err) == (7, True)
     assert (tmp_path / "calls.apt").exists()
+
+
+def test_what_the_faults_need_is_installed_with_apt_and_asked_for_once(
+    copy: Checkout, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for program in [*Path("/bin").iterdir(), *Path("/usr/bin").iterdir()]:
+        if (
+            program.name not in {"strace", "faketime", "apt-get", "sudo"}
+            and not (bare / program.name).exists()
+        ):
+            (bare / program.name).symlink_to(program)
+    for name in ("apt-get", "sudo"):
+        (bare / name).write_text(APT)
+        (bare / name).chmod(0o755)
+    (bare / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    copy.environment["PATH"] = f"{copy.tools}:{bare}"
+    copy.run("check")
+    copy.calls()
+    first = copy.run("test")
+    assert "choir: installing strace faketime" in first[2]
+    assert [line for line in copy.calls() if line.startswith("apt")] == ["apt install"]
+    assert copy.run("test")[2] == ""
+    assert copy.calls() == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="allowed: root needs no sudo")

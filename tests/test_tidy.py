@@ -1,4 +1,8 @@
-"""The checkout follows the rules of the house, and each rule finds a violation that is planted for it."""
+"""The checkout follows the rules of the house, and each rule finds a violation that is planted for it.
+
+Among them: nothing is hard-coded (C-13), views alone are written from events (C-78), and nobody but the merger
+opens files of a workspace for writing (F-50); tests/e2e/test_one_merger.py watches the last one at work.
+"""
 
 import pytest
 
@@ -74,6 +78,27 @@ PLANTED: dict[Rule, list[Texts]] = {
         {"requirements/run.txt": "--index-url" + " https://example.org"},
         {"README.md": "https://pypi" + ".org/simple"},
     ],
+    house.only_the_merger_writes_workspaces: [
+        {F + "files/decide.py": "Path('x').write_bytes(b'')"},
+        {house.SRC + "cli/at.py": "open(path, 'w')"},
+        {house.SRC + "cli/at.py": "path.open('ab')"},
+        {house.SRC + "cli/at.py": "os.open(name, os.O_RDWR | os.O_CLOEXEC, dir_fd=folder)"},
+        {house.SRC + "cli/direct/writes.py": "os.replace(a, b)"},
+        {house.SRC + "wiring/repair.py": "shutil.rmtree(place)"},
+        {house.SRC + "cli/direct/writes.py": "await tree.apply(steps, blobs)"},
+        {F + "files/capture.py": "await self.tree.sweep()"},
+    ],
+    house.only_views_write_tables: [
+        {F + "files/decide.py": "tables.run('DELETE FROM files', [()])"},
+        {house.SRC + "cli/at.py": "sql = ' INSERT INTO files VALUES (1)'"},
+        {K + "dispatch.py": "tables.script('CREATE TABLE x(y)')"},
+    ],
+    house.nothing_is_hard_coded: [
+        {E + "model/a.py": "URL = 'https://api.example.com/v1'"},
+        {E + "model/a.py": "HOST = '127.0.0.1'"},
+        {house.SRC + "wiring.py": "home = f'/home/{user}'"},
+        {F + "runs/a.py": "RUN = '01900000-0000-7000-8000-000000000001'"},
+    ],
     house.what_a_project_needs_is_there: [dict.fromkeys(house.REQUIRED - {"LICENSE"}, "")],
 }
 # What a rule must let pass, because it is right.
@@ -85,6 +110,15 @@ ALLOWED: dict[Rule, list[Texts]] = {
     house.modules_open_with_a_sentence: [
         {K + "a.py": '"""What happened, in order."""'},
         {house.SRC + "cli/a.py": '"""choir at: look at a state of the past."""'},
+    ],
+    house.only_the_merger_writes_workspaces: [
+        {E + "tree/disk/change.py": "os.mkdir(name, dir_fd=folder)"},
+        {F + "files/react.py": "await tree.apply(steps, blobs)"},
+        {house.SRC + "cli/at.py": "open(path, 'rb')\nos.open(path, os.O_RDONLY)\ntext.replace('a', 'b')"},
+    ],
+    house.only_views_write_tables: [{F + "files/view.py": "tables.run('DELETE FROM files', [()])"}],
+    house.nothing_is_hard_coded: [
+        {K + "a.py": '"""See https://example.org."""\nFORM = "https://"\nPROC = "/proc/self"'}
     ],
     house.paths_are_not_compared_as_strings: [{F + "audit/a.py": "event_type.startswith('file.')"}],
     house.engines_have_a_port_and_a_contract: [

@@ -1,4 +1,4 @@
-"""Every log engine keeps the promises of the port."""
+"""Every log engine keeps the promises of the port, so that another one fits in (F-16)."""
 
 from collections.abc import Iterator
 from pathlib import Path

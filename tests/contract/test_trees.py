@@ -1,4 +1,4 @@
-"""Every tree keeps the promises of the port, alone and while somebody else changes the same folder."""
+"""Every tree keeps the promises of the port, alone and while somebody else changes the same folder (C-40)."""
 
 import errno
 import os

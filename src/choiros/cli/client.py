@@ -93,6 +93,8 @@ class Why(Struct, frozen=True):
     events: dict[int, EventLine]
     history: list[EventLine]
     """Every change of the path, the newest first; also given for files that are not text."""
+    causes: dict[int, EventLine] = {}
+    """What led to an event that wrote one of these lines, where that was more than the wish to write it."""
 
 
 class Difference(Struct, frozen=True):

@@ -173,7 +173,7 @@ class Kernel:
         if ruling.answer != "block":
             await self._keep(proposal.decision.contents)
         try:
-            events = await self._journal.append(self._drafts(proposal, ruling), expect_seq=position.seq)
+            events = await self._journal.append(self._drafts(proposal, ruling), expect=position)
         except Conflict as stale:
             if stale.code != "log.stale":
                 raise

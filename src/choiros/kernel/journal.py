@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from choiros.kernel.errors import Corrupt, Rejected
+from choiros.kernel.errors import Corrupt, Rejected, Unavailable
 from choiros.kernel.event import GENESIS, Draft, Event, Head, Point, Record, broken, open_records
 from choiros.kernel.log import EventLog
 from choiros.kernel.registry import Registry
@@ -26,17 +26,24 @@ class Journal:
         self.registry = registry
         self.user = user
 
-    async def append(self, drafts: Sequence[Draft], *, expect_seq: int | None = None) -> list[Event]:
+    async def append(self, drafts: Sequence[Draft], *, expect: Point | None = None) -> list[Event]:
         """Append the drafts as one batch, or nothing; see EventLog.append for what is raised.
 
-        Raises Rejected (`event.other_user`) as well, for an event that is not this person's.
+        `expect` is the place behind which they shall stand. Raises Rejected (`event.other_user`) as well, for an
+        event that is not this person's, and Unavailable (`log.uncertain`) for what was stored, but cannot be given
+        back because the event before it cannot be read.
         """
         for draft in drafts:
             if draft.user_id != self.user:
                 raise other_user(draft.user_id, self.user)
-        records = await self._log.append(self.user, drafts, expect_seq=expect_seq)
-        before = await self.point(records[0].seq - 1)
-        return open_batch(records, before, registry=self.registry)
+        records = await self._log.append(self.user, drafts, expect_seq=expect.seq if expect else None)
+        if expect is None or records[0].seq != expect.seq + 1:
+            try:
+                expect = await self.point(records[0].seq - 1)
+            except Unavailable as trouble:
+                # Whoever is told that nothing was written would wish, and record, the same once more.
+                raise unanswered(records[0].seq, trouble.message) from trouble
+        return open_batch(records, expect, registry=self.registry)
 
     async def head(self) -> Point:
         """Return the place of the newest event."""
@@ -124,6 +131,16 @@ def other_user(found: str, user: str) -> Rejected:
         f"An event of '{found}' cannot enter the log of '{user}'.",
         fix=f"Act as '{user}', or open the computer of the other person.",
         user=found,
+    )
+
+
+def unanswered(seq: int, reason: str) -> Unavailable:
+    """Return the error for what is in the log although nothing more can be said about it."""
+    return Unavailable(
+        "log.uncertain",
+        f"Event {seq} was recorded, but the log cannot be read just now: {reason}",
+        fix="Look at 'choir log' before you wish for it again.",
+        seq=seq,
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from choiros.kernel.errors import ChoirError
+from choiros.kernel.errors import ChoirError, Corrupt
 from choiros.kernel.event import Event
 from choiros.kernel.journal import Journal
 from choiros.kernel.projector import seen_by_all
@@ -92,6 +92,13 @@ class ReactorRunner:
             self._tables.run("UPDATE reactors SET seq = ? WHERE name = ?", [(events[-1].seq, reactor.name)])
 
     def _seen(self, name: str) -> int:
-        seq = self._tables.query("SELECT seq FROM reactors WHERE name = ?", (name,))[0][0]
+        rows = self._tables.query("SELECT seq FROM reactors WHERE name = ?", (name,))
+        if not rows:
+            raise Corrupt(
+                "state.damaged",
+                f"The derived tables do not know any more how far '{name}' has come.",
+                fix="Nothing is lost: they are derived from the log. Run 'choir rebuild'.",
+            )
+        seq = rows[0][0]
         assert isinstance(seq, int)
         return seq

@@ -17,7 +17,6 @@ from choiros.features.checkpoints.decide import command_types as checkpoint_comm
 from choiros.features.checkpoints.react import AutomaticCheckpoints, Committer
 from choiros.features.checkpoints.view import CheckpointsView
 from choiros.features.files.capture import Capturer
-from choiros.features.files.ignore import Ignore
 from choiros.features.files.load import FilesLoader
 from choiros.features.files.load import command_types as file_commands
 from choiros.features.files.react import Merger
@@ -67,7 +66,6 @@ class Computer:
         self.settings = settings
         self.tables = tables
         self.holds_lock = False
-        self.left_out = Ignore("", checkpoint=True).matches
         self.journal = Journal(parts.log, registry(), user=settings.user)
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
@@ -140,8 +138,9 @@ class Computer:
         return Committer(
             self.files,
             self.repository,
+            view=self.checkpoints,
             blobs=self.parts.blobs,
-            leave_out=self.left_out,
+            rules=self.files_loader,
             handle=self._reported,
         )
 
@@ -171,7 +170,13 @@ class Computer:
 
     async def _captured(self, command: CaptureFiles, source: Source) -> Sequence[Event]:
         outcome = await self.kernel.handle(command, Context(self.settings.user, source=source))
-        return outcome.facts if isinstance(outcome, Done) else ()
+        if not isinstance(outcome, Done):
+            return ()
+        if outcome.events and self.projectors.position().seq < outcome.events[-1].seq:
+            # Compared with views that lack what was just recorded, the folder would seem to hold too much, and
+            # what a person made there would be taken away.
+            raise outcome.troubles[0]
+        return outcome.facts
 
     async def _reported(self, command: Struct) -> Done | Asked:
         return await self.kernel.handle(command, Context(self.settings.user, source="system"))

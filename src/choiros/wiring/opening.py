@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from choiros.kernel.lock import Lock
+    from choiros.kernel.tables import Tables
     from choiros.settings import Settings
     from choiros.wiring.parts import Parts
 
@@ -44,7 +45,12 @@ async def _opened(
     parts: Parts, settings: Settings, *, fresh: bool, notice: Callable[[str], None]
 ) -> Computer:
     try:
-        computer = Computer(parts, settings, tables=parts.cabinet.open())
+        tables = parts.cabinet.open()
+        if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
+            # They are gone: made again from the newest snapshot, not from the first event.
+            await rebuild(parts, settings)
+            tables = parts.cabinet.open()
+        computer = Computer(parts, settings, tables=tables)
         if fresh:
             await _started(computer, notice)
     except (Corrupt, Stale) as trouble:
@@ -66,6 +72,10 @@ async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
             raise
         notice(f"READ-ONLY: {fault.message} {fault.fix}")
         computer.stop(fault)
+
+
+def _are_empty(tables: Tables) -> bool:
+    return not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:

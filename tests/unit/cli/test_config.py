@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from choiros.settings import keys
 from tests.unit.cli.fake_client import FakeClient, choir
 
 
@@ -21,6 +22,20 @@ def test_every_setting_has_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(line.split() == ["snapshots.kept", "3", "environment"] for line in lines)
     found = json.loads(choir("config", "--json").out)
     assert found["settings"]["lock_timeout_s"] == {"value": 10, "origin": "default"}
+
+
+def test_the_data_directory_has_its_origin_too(home: Path) -> None:
+    """C-13: whatever can be chosen shows who chose it."""
+    assert ["home", str(home), "environment"] in [line.split() for line in choir("config").out.splitlines()]
+    elsewhere = choir("config", "home", "--home", str(home / "x"), "--json")
+    assert json.loads(elsewhere.out) == {"key": "home", "value": str(home / "x"), "origin": "flag"}
+
+
+def test_the_data_directory_cannot_be_set_in_the_file_that_it_holds(home: Path) -> None:
+    outcome = choir("config", "home", "/elsewhere")
+    assert outcome.code == 1
+    assert "CHOIR_HOME" in outcome.err
+    assert not (home / "choiros.toml").exists()
 
 
 def test_one_setting_is_just_its_value() -> None:
@@ -44,6 +59,31 @@ def test_a_value_that_something_else_overrides_is_kept_and_told(monkeypatch: pyt
     outcome = choir("config", "user", "ann")
     assert outcome.out == "bob\n"
     assert "the environment gives another value" in outcome.err
+
+
+@pytest.mark.parametrize("key", keys())
+@pytest.mark.parametrize("where", ["file", "environment", "flag"])
+def test_a_broken_setting_stops_the_start_with_key_value_reason_and_fix(
+    home: Path, monkeypatch: pytest.MonkeyPatch, key: str, where: str
+) -> None:
+    """K-46: for each setting, wherever it comes from; nothing is opened and nothing is made."""
+    section, _, name = key.rpartition(".")
+    value = "../x" if key == "user" else "-7"
+    if where == "file":
+        shown = f'"{value}"' if key == "user" else value
+        (home / "choiros.toml").write_text((f"[{section}]\n" if section else "") + f"{name} = {shown}\n")
+    if where == "environment":
+        monkeypatch.setenv(f"CHOIR_{key.replace('.', '_').upper()}", value)
+    client = FakeClient()
+    outcome = choir("status", *(["--set", f"{key}={value}"] if where == "flag" else []), client=client)
+    reason, fix, code = outcome.err.splitlines()
+    assert (outcome.code, outcome.out) == (1, "")
+    assert key in reason
+    assert value in reason
+    assert fix.startswith("fix: ")
+    assert code.startswith("code: config.")
+    assert client.opened == []
+    assert [path.name for path in home.iterdir()] == (["choiros.toml"] if where == "file" else [])
 
 
 @pytest.mark.parametrize("words", [["usr"], ["usr", "x"]])

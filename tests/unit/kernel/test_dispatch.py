@@ -156,6 +156,8 @@ def test_without_any_check_nothing_is_done() -> None:
     "text", ["\udcff", "x" * (1 << 20)], ids=["a lone surrogate", "more than a payload holds"]
 )
 def test_a_fact_that_does_not_fit_its_type_is_refused_before_the_log_is_touched(text: str) -> None:
+    """C-20."""
+
     async def story() -> None:
         room = Room()
         room.kernel._commands[AddNote].decide = lambda _, __: Decision((Fact(NoteAdded(text)),))

@@ -226,3 +226,23 @@ def test_a_question_that_changes_under_the_person_is_judged_anew() -> None:
         assert room.notes() == ["other 1"]
 
     asyncio.run(story())
+
+
+def test_a_ruling_from_before_somebody_else_wrote_is_not_kept_for_the_same_facts() -> None:
+    class Moody(Says):
+        async def judge(self, proposal: Proposal) -> Verdict | None:
+            verdict = await super().judge(proposal)
+            if self.answer == "allow":
+                await room.journal.append([draft(1, "other")])
+            self.answer = "block"
+            return verdict
+
+    async def story() -> None:
+        # The wish would record the same as before; only what the check says of it has changed.
+        with pytest.raises(Rejected) as caught:
+            await room.kernel.handle(AddNote("a"), ME)
+        assert caught.value.code == "gate.blocked"
+        assert room.notes() == ["other"]
+
+    room = Room(checks=[Moody("allow", "add")])
+    asyncio.run(story())

@@ -199,6 +199,7 @@ def test_columns_that_contradict_the_head_are_found() -> None:
     (record,) = chain(FIRST)
     assert refused([record._replace(id=SECOND.id)]) == 1
     assert refused([seal(FIRST, Point(4, GENESIS))._replace(seq=1)]) == 1
+    assert refused([record._replace(seq=2)]) == 1
 
 
 def test_a_head_that_is_no_head_is_found() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from choiros.engines.log.memory import MemoryLog
-from choiros.kernel.errors import Conflict, Corrupt, Rejected
+from choiros.kernel.errors import Conflict, Corrupt, Rejected, Unavailable
 from choiros.kernel.event import GENESIS, Event, Point, Record
 from choiros.kernel.journal import Journal
 from choiros.kernel.registry import EventType, Registry
@@ -50,7 +50,7 @@ async def listed(journal: Journal, after: Point = START, until: int | None = Non
 def test_what_was_appended_is_read_with_its_payload_and_its_place() -> None:
     async def story() -> None:
         _, journal = await filled(2)
-        (third,) = await journal.append([draft(3, "naïve")], expect_seq=2)
+        (third,) = await journal.append([draft(3, "naïve")], expect=await journal.point(2))
         events = await listed(journal)
         assert [event.payload for event in events] == [
             NoteAdded("note 1"),
@@ -114,7 +114,7 @@ def test_a_stale_writer_conflicts_and_writes_nothing() -> None:
     async def story() -> None:
         _, journal = await filled(2)
         with pytest.raises(Conflict) as caught:
-            await journal.append([draft(3)], expect_seq=1)
+            await journal.append([draft(3)], expect=await journal.point(1))
         assert caught.value.code == "log.stale"
         assert (await journal.head()).seq == 2
 
@@ -125,8 +125,30 @@ def test_a_repeated_batch_is_given_back_as_it_was_stored() -> None:
     async def story() -> None:
         _, journal = await filled(3)
         first = await journal.append([draft(4), draft(5)])
-        assert await journal.append([draft(4), draft(5)], expect_seq=3) == first
+        for seq in (0, 3, 5):
+            assert await journal.append([draft(4), draft(5)], expect=await journal.point(seq)) == first
         assert (await journal.head()).seq == 5
+
+    asyncio.run(story())
+
+
+class Silent(Wrapped):
+    """A log that takes everything, and cannot be read."""
+
+    async def fetch(self, user: str, seqs: Sequence[int]) -> list[Record]:
+        raise Unavailable("log.unavailable", "Nobody answers.", fix="Try again.")
+
+
+def test_what_was_recorded_is_never_told_as_not_written() -> None:
+    async def story() -> None:
+        log, _ = await filled(2)
+        journal = Journal(Silent(log), REGISTRY, user="me")
+        with pytest.raises(Unavailable) as caught:
+            await journal.append([draft(3)])
+        assert (caught.value.code, caught.value.fields["seq"]) == ("log.uncertain", 3)
+        # Who knows the place behind which it writes needs no second answer of the log.
+        (fourth,) = await journal.append([draft(4)], expect=await journal.head())
+        assert fourth.seq == 4
 
     asyncio.run(story())
 

@@ -98,6 +98,29 @@ def test_the_views_can_stop_at_an_event() -> None:
     asyncio.run(story())
 
 
+class Doubled(NotesProjector):
+    """A view that is told of events after the one that it reads."""
+
+    name = "doubled"
+    tables = ("doubled",)
+    schema = "CREATE TABLE doubled(seq INTEGER PRIMARY KEY, text TEXT NOT NULL) STRICT;"
+
+    def apply(self, tables: Tables, events: Sequence[Event]) -> None:
+        for event in events:
+            tables.run(
+                "INSERT INTO doubled SELECT seq, text || text FROM notes WHERE seq = ?", [(event.seq,)]
+            )
+
+
+def test_the_views_are_told_in_the_order_in_which_they_were_installed() -> None:
+    async def story() -> None:
+        tables = SqliteTables()
+        await runner(await logged(2), Doubled(), tables=tables).catch_up()
+        assert tables.query("SELECT text FROM doubled") == [("note 1note 1",), ("note 2note 2",)]
+
+    asyncio.run(story())
+
+
 EXPECTED = asyncio.run(expected(12))
 
 

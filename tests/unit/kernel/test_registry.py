@@ -90,6 +90,7 @@ def test_a_payload_is_stored_with_its_keys_in_order() -> None:
 
 @given(st.dictionaries(st.text("abcé", max_size=4).filter(lambda key: key != "text"), plain, max_size=5))
 def test_any_plain_payload_comes_back_as_it_was_and_always_as_the_same_bytes(newer: dict[str, Json]) -> None:
+    """C-17."""
     payload: dict[str, Json] = {"text": "known", **newer}
     raw = REGISTRY.encode_plain("note", payload)
     assert json.loads(raw) == payload
@@ -218,6 +219,7 @@ def test_a_payload_as_large_as_allowed_is_kept_and_one_byte_more_is_refused() ->
 def test_a_payload_that_does_not_fit_its_type_is_refused_with_the_field(
     payload: dict[str, Json], named: str
 ) -> None:
+    """C-20."""
     error = refusal(payload)
     assert named in error.message
     assert error.fields["place"] == "note"
@@ -227,6 +229,7 @@ def test_a_payload_that_does_not_fit_its_type_is_refused_with_the_field(
 
 
 def test_unknown_newer_fields_survive_a_round_trip() -> None:
+    """C-17."""
     raw = REGISTRY.encode_plain("note", {"text": "a", "colour": {"r": 1}, "tags": ["x"]})
     assert json.loads(raw) == {"text": "a", "colour": {"r": 1}, "tags": ["x"]}
     assert REGISTRY.decode(head_of("note"), raw) == Noted("a")

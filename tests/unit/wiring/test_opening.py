@@ -11,10 +11,11 @@ from choiros.engines.log.memory import MemoryLog
 from choiros.features.files.view import FilesProjector
 from choiros.kernel.errors import ChoirError, Corrupt, Rejected, Unavailable
 from choiros.kernel.event import Record
-from choiros.settings import Settings
+from choiros.kernel.path import TEMPORARY
+from choiros.settings import Settings, SnapshotSettings
 from choiros.wiring import Computer, open_computer, rebuild
 from tests.computers import Desk
-from tests.places import Hand, recorded
+from tests.places import DiskPlace, Hand, recorded
 
 STATE = "state.sqlite"
 
@@ -89,6 +90,46 @@ def test_a_state_that_is_gone_is_made_again_without_a_word(tmp_path: Path) -> No
             assert computer.projectors.digests() == digests
             await computer.close()
         assert desk.notices == []
+
+    asyncio.run(story())
+
+
+def test_a_state_that_is_gone_is_made_again_from_the_newest_snapshot(tmp_path: Path) -> None:
+    """C-79: only what is newer than the snapshot is read."""
+
+    async def story() -> None:
+        desk, digests = await lived_in(tmp_path)
+        desk.settings = Settings(snapshots=SnapshotSettings(events_max=1))
+        computer = await desk.open()
+        snapshot = await computer.keep_snapshot()
+        assert snapshot is not None
+        await Hand(computer).write("more", b"more")
+        digests = computer.projectors.digests()
+        await computer.close()
+        remove(tmp_path / STATE)
+        records = records_of(desk)
+        # What the snapshot holds is not read again: this would be found.
+        records[3] = records[3]._replace(payload=b"{}")
+        again = await desk.open()
+        assert again.projectors.digests() == digests
+        assert desk.notices == []
+        await again.close()
+
+    asyncio.run(story())
+
+
+def test_what_a_kill_left_in_the_folder_is_cleared_also_when_the_state_is_gone(tmp_path: Path) -> None:
+    async def story() -> None:
+        place = DiskPlace(tmp_path)
+        computer = await place.open()
+        await Hand(computer).write("a", b"1")
+        await computer.close()
+        place.write(f"{TEMPORARY}left", b"half of it")
+        (place.root.parent / ".choir" / STATE).unlink()
+        again = await place.open()
+        assert (await again.merger.capture("main")).unkept == {}
+        assert list(place.look()) == ["a"]
+        await again.close()
 
     asyncio.run(story())
 

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,12 +14,16 @@ from choiros.engines.repository.memory import MemoryRepository
 from choiros.engines.tables.sqlite import SqliteCabinet
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint
+from choiros.features.files.events import FileDeleted, FileWritten
 from choiros.features.files.view import FilesProjector
 from choiros.kernel.command import Context
 from choiros.kernel.dispatch import Asked
-from choiros.kernel.event import Record
+from choiros.kernel.errors import Unavailable
+from choiros.kernel.event import Draft, Point, Record
+from choiros.kernel.path import TEMPORARY
+from choiros.kernel.tree import Entry
 from choiros.settings import Settings, SnapshotSettings
-from choiros.wiring import Computer, rebuild
+from choiros.wiring import Computer, rebuild, registry
 from tests.computers import Desk
 from tests.golden.record import desk as golden_desk
 from tests.golden.record import story as golden_story
@@ -95,6 +99,8 @@ def test_what_is_rebuilt_is_what_was_there(tmp_path: Path, full: bool) -> None:
 
 
 def test_a_history_with_everything_in_it_is_rebuilt_as_it_was(tmp_path: Path) -> None:
+    """C-25."""
+
     async def story() -> None:
         desk = golden_desk(tmp_path)
         computer = await golden_story(desk)
@@ -111,6 +117,8 @@ def test_a_history_with_everything_in_it_is_rebuilt_as_it_was(tmp_path: Path) ->
 
 
 def test_with_a_snapshot_only_the_tail_is_read(tmp_path: Path) -> None:
+    """C-79."""
+
     async def story() -> None:
         desk, digests, snapshot = await lived_in(tmp_path)
         log = counted(desk)
@@ -123,6 +131,44 @@ def test_with_a_snapshot_only_the_tail_is_read(tmp_path: Path) -> None:
         await rebuild(desk.parts(), desk.settings, full=True)
         assert log.lowest == 1
 
+    asyncio.run(story())
+
+
+def test_a_long_history_is_rebuilt_from_its_tail_as_from_its_beginning(tmp_path: Path, soak: bool) -> None:
+    """C-79: with 100,000 events in the long form of the tests."""
+    count = 100_000 if soak else 3_000
+
+    def drafts(start: int, end: int) -> list[Draft]:
+        made: list[Draft] = []
+        for number in range(start, end):
+            path, there = f"d{number % 50}", (number // 50) % 2
+            entry = Entry("dir", 0o755)
+            fact = FileDeleted("main", path, entry) if there else FileWritten("main", path, entry)
+            name = f"01900000-0000-7000-9000-{number:012x}"
+            kind = known.type_of(fact).name
+            made.append(Draft(name, number, "me", "user", kind, known.encode(fact), bytes(16)))
+        return made
+
+    async def story() -> None:
+        desk = Desk(tmp_path, log=Counting(MemoryLog()), settings=Settings(snapshots=SnapshotSettings(1)))
+        computer = await desk.open()
+        await computer.journal.append(drafts(0, count))
+        await computer.start()
+        kept = await computer.keep_snapshot()
+        assert kept is not None
+        await computer.journal.append(drafts(count, count + 100))
+        await computer.start()
+        digests = computer.projectors.digests()
+        await computer.close()
+        log = counted(desk)
+        log.lowest, log.count = 10**9, 0
+        rebuilt = await rebuild(desk.parts(), desk.settings)
+        assert (rebuilt.snapshot, rebuilt.digests) == (kept.seq, digests)
+        assert log.lowest > count
+        assert log.count < 200
+        assert (await rebuild(desk.parts(), desk.settings, full=True)).digests == digests
+
+    known = registry()
     asyncio.run(story())
 
 
@@ -257,8 +303,23 @@ class Sending(MemoryRepository):
         return await super().push(url, branch)
 
 
-def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(tmp_path: Path) -> None:
-    async def story() -> None:
+def rebuilt_by_hand(desk: Desk) -> None:
+    asyncio.run(rebuild(desk.parts(), desk.settings))
+
+
+def damaged(desk: Desk) -> None:
+    (desk.directory / "state.sqlite").write_bytes(b"not a database, but longer than a header " * 9)
+
+
+def lost(desk: Desk) -> None:
+    (desk.directory / "state.sqlite").unlink()
+
+
+@pytest.mark.parametrize("harm", [rebuilt_by_hand, damaged, lost])
+def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(
+    tmp_path: Path, harm: Callable[[Desk], None]
+) -> None:
+    async def story() -> tuple[Desk, Sending, Point]:
         desk, _, _ = await lived_in(tmp_path)
         desk.repositories["main"] = repository = Sending()
         computer = await desk.open()
@@ -273,10 +334,39 @@ def test_what_left_the_machine_before_a_rebuild_does_not_leave_again(tmp_path: P
         head = await computer.journal.head()
         await computer.close()
         assert repository.sent == 1
+        return desk, repository, head
+
+    desk, repository, head = asyncio.run(story())
+    harm(desk)
+    again = asyncio.run(desk.open())
+    assert repository.sent == 1
+    assert asyncio.run(again.journal.head()) == head
+
+
+def test_what_an_effect_had_still_to_do_is_done_after_a_rebuild(tmp_path: Path) -> None:
+    async def story() -> None:
+        desk, _, _ = await lived_in(tmp_path)
+        computer = await desk.open()
+        desk.trees["main"].outside_special("in the way")
+        assert (await Hand(computer).mkdir("in the way")).troubles
+        await computer.close()
         await rebuild(desk.parts(), desk.settings)
+        desk.trees["main"].outside_remove("in the way")
+        await (await desk.open()).close()
+        assert desk.trees["main"]._nodes["in the way"].kind == "dir"
+
+    asyncio.run(story())
+
+
+def test_after_a_rebuild_of_damaged_tables_the_folders_are_swept(tmp_path: Path) -> None:
+    async def story() -> None:
+        desk, _, _ = await lived_in(tmp_path)
+        left = TEMPORARY + "1"
+        desk.trees["main"].outside_write(left, b"half")
+        damaged(desk)
         again = await desk.open()
-        assert repository.sent == 1
-        assert await again.journal.head() == head
+        await again.merger.capture("main")
+        assert left not in desk.trees["main"]._nodes
 
     asyncio.run(story())
 
@@ -371,5 +461,31 @@ def test_tables_snapshots_and_folder_come_back_on_a_disk(tmp_path: Path) -> None
         assert await again.journal.head() == head
         assert place.look() == await standing(again) == files
         await again.close()
+
+    asyncio.run(story())
+
+
+class Failing(Wrapped):
+    """A log whose disk fails in the middle."""
+
+    async def read(
+        self, user: str, after: int = 0, *, limit: int | None = None, batch: int = 1000
+    ) -> AsyncIterator[list[Record]]:
+        async for records in self.inner.read(user, after, limit=limit, batch=10):
+            yield records
+            raise Unavailable("log.unavailable", "The disk fails.", fix="Check it.")
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["from a snapshot", "from the beginning"])
+def test_a_rebuild_that_fails_leaves_nothing_beside_and_all_as_it_was(tmp_path: Path, full: bool) -> None:
+    async def story() -> None:
+        desk, digests, _ = await lived_in(tmp_path)
+        good = counted(desk)
+        desk.log = Failing(good.inner)
+        with pytest.raises(Unavailable):
+            await rebuild(desk.parts(), desk.settings, full=full)
+        assert list(tmp_path.rglob("state.next*")) == []
+        desk.log = good
+        assert await reopened(desk) == digests
 
     asyncio.run(story())

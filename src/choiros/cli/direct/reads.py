@@ -65,6 +65,7 @@ class Reads(Opened):
 
     async def why(self, path: str) -> Why:
         """Return who wrote each line of a file."""
+        await self._capture([path])
         return await self._answers.why(path)
 
     async def files(self, directory: str, at: int | None) -> FileList:
@@ -72,9 +73,9 @@ class Reads(Opened):
         if at is not None:
             await self._check_seq(at)
             entries = self._computer.files.below_at(self._id, directory, seq=at)
-            return FileList(
-                self._workspace.name, at, [_file(path, one, seq=at) for path, one in entries.items()], {}
-            )
+            seqs = self._computer.files.seqs_at(self._id, directory, seq=at)
+            found = [_file(path, one, seq=seqs[path]) for path, one in entries.items()]
+            return FileList(self._workspace.name, at, found, {})
         captured = await self._capture()
         seqs = self._computer.files.seqs(self._id, directory)
         entries = self._computer.files.below(self._id, directory)

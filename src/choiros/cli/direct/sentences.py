@@ -139,7 +139,8 @@ def _of_checkpoint(payload: object) -> str | None:
         case CheckpointMade(_, message):
             return f"made the checkpoint '{message}'"
         case CheckpointCommitted(_, checkpoint, commit, files):
-            return f"committed checkpoint {checkpoint} as {commit[:10]} ({files} files)"
+            amount = "1 file" if files == 1 else f"{files:,} files"
+            return f"committed checkpoint {checkpoint} as {commit[:10]} ({amount})"
         case CheckpointFailed(_, checkpoint, reason):
             return f"could not commit checkpoint {checkpoint}: {reason}"
         case PushRequested(_, commit, url, branch):

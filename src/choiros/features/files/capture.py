@@ -99,8 +99,23 @@ class Capturer:
         for path in [*named, *replaced]:
             known = [one for one in self._view.below(workspace, path) if _was_reached(one, below)]
             looks = {**dict.fromkeys(known), **looks}
+        looks = {**await self._left_behind(workspace, tree, looks=looks), **looks}
         found = await self._compare(workspace, tree, looks=await self._kept(workspace, looks), anew=anew)
         return Found(found.events, found.paths, {**below, **found.unkept})
+
+    async def _left_behind(self, workspace: str, tree: Tree, *, looks: Looks) -> Looks:
+        """Return the places, gone by now, where a file was seen that stands somewhere else today.
+
+        Looked at alone, the new place of a renamed file would be a new file, and its history lost.
+        """
+        shown = self._shown.get(workspace, looks)
+        arrived = {
+            look.inode
+            for path, look in looks.items()
+            if look is not None and look.kind == "file" and path not in shown
+        }
+        former = [one for one in self._shown.with_inodes(workspace, arrived) if one not in looks]
+        return {path: None for path, look in (await tree.look(former)).items() if look is None}
 
     async def _kept(self, workspace: str, looks: Looks) -> Looks:
         """Leave out what is ignored or protected, but for what the log holds already."""
@@ -169,6 +184,8 @@ class Capturer:
         events: list[Event] = []
         for source, some in changes.items():
             events += await self._recorded(CaptureFiles(workspace, tuple(some)), source, seen=seen)
+        # What was read without a change to record may have made damaged content whole again.
+        await self._blobs.flush()
         self._shown.put(workspace, seen.items())
         return Found(tuple(events), frozenset(seen), unkept)
 

@@ -32,6 +32,7 @@ class Doors:
 
     def __init__(self, tree: MemoryTree) -> None:
         self._tree = tree
+        self.others: dict[str, MemoryTree] = {}
         self.closed: set[str] = set()
         self.is_owned = True
         self.is_new = False
@@ -41,7 +42,8 @@ class Doors:
             raise Rejected("workspaces.closed", "It is closed.", fix="Open it.")
 
     def tree(self, workspace: str, *, closed: bool = False) -> MemoryTree | None:
-        return self._tree if closed or workspace not in self.closed else None
+        here = self.others.get(workspace, self._tree)
+        return here if closed or workspace not in self.closed else None
 
     def owned(self, workspace: str) -> bool:
         return self.is_owned

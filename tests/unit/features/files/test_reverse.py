@@ -139,6 +139,22 @@ def test_several_changes_of_one_file_are_taken_back_the_newest_first(past: Past)
     assert past.taken_back(*mine) == {"a": past.file(changed(8))}
 
 
+def test_changes_of_one_line_and_a_new_file_that_was_changed_are_taken_back_step_by_step(past: Past) -> None:
+    """C-30."""
+    past.write("a", LINES)
+    mine = [past.write("a", changed(0)), past.write("a", changed(0, word=b"again"))]
+    mine += [past.write("b", b"new\n"), past.write("b", b"newer\n"), past.delete("b")]
+    assert past.taken_back(*mine) == {"a": past.file(LINES)}
+
+
+def test_a_removed_file_does_not_come_back_over_what_stands_there_now(past: Past) -> None:
+    """C-30."""
+    past.write("a", LINES)
+    mine = past.delete("a")
+    past.write("a", b"another")
+    assert past.reverse(mine).obstacles == (Obstacle("a", "something else stands there now"),)
+
+
 def test_a_binary_file_that_was_changed_since_is_never_merged(past: Past) -> None:
     """C-30."""
     past.write("a", b"\x00" + LINES)

@@ -1,0 +1,1 @@
+"""The planted faults: mistakes that somebody could make in this program, and the tests that must see each."""
