@@ -14,6 +14,7 @@ import hashlib
 import json
 import sys
 import zlib
+from typing import NoReturn
 
 
 def sha256(*parts: bytes) -> bytes:
@@ -28,7 +29,11 @@ D = -121665 * pow(121666, P - 2, P) % P
 ROOT_OF_MINUS_ONE = pow(2, (P - 1) // 4, P)
 
 
-def x_of(y: int, sign: int):
+Point = tuple[int, int, int, int]
+Key = tuple[str, int, bytes]
+
+
+def x_of(y: int, sign: int) -> int | None:
     """Return the x that belongs to a y on the curve, None when there is none."""
     square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
     x = pow(square, (P + 3) // 8, P)
@@ -39,7 +44,7 @@ def x_of(y: int, sign: int):
     return P - x if x & 1 != sign else x
 
 
-def point(raw: bytes):
+def point(raw: bytes) -> Point | None:
     """Return a point (x, y, z, t) from its 32 bytes, None for what is no point."""
     number = int.from_bytes(raw, "little")
     y, sign = number & (2**255 - 1), number >> 255
@@ -47,15 +52,15 @@ def point(raw: bytes):
     return None if x is None else (x, y, 1, x * y % P)
 
 
-def add(one, other):
+def add(one: Point, other: Point) -> Point:
     a, b = (one[1] - one[0]) * (other[1] - other[0]) % P, (one[1] + one[0]) * (other[1] + other[0]) % P
     c, d = 2 * one[3] * other[3] * D % P, 2 * one[2] * other[2] % P
     e, f, g, h = b - a, d - c, d + c, b + a
     return e * f % P, g * h % P, f * g % P, e * h % P
 
 
-def times(number: int, base):
-    result = (0, 1, 1, 0)
+def times(number: int, base: Point) -> Point:
+    result: Point = (0, 1, 1, 0)
     while number:
         if number & 1:
             result = add(result, base)
@@ -64,7 +69,8 @@ def times(number: int, base):
 
 
 BASE_Y = 4 * pow(5, P - 2, P) % P
-BASE = (x_of(BASE_Y, 0), BASE_Y, 1, x_of(BASE_Y, 0) * BASE_Y % P)
+BASE_X = x_of(BASE_Y, 0) or 0
+BASE = (BASE_X, BASE_Y, 1, BASE_X * BASE_Y % P)
 
 
 def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
@@ -81,7 +87,7 @@ def is_signed(public: bytes, message: bytes, signature: bytes) -> bool:
 # --- Keys and signed notes (c2sp.org/signed-note, c2sp.org/tlog-cosignature) ---
 
 
-def read_key(text: str):
+def read_key(text: str) -> Key:
     """Return name, kind (1: the log, 4: a witness) and the 32 bytes of a key."""
     name, key_id, encoded = text.split("+", 2)
     raw = base64.b64decode(encoded, validate=True)
@@ -95,7 +101,7 @@ def key_id_of(name: str, kind: int, public: bytes) -> bytes:
     return sha256(name.encode(), b"\n", bytes([kind]), public)[:4]
 
 
-def has_signed(key, text: str, lines) -> bool:
+def has_signed(key: Key, text: str, lines: list[str]) -> bool:
     """Return whether a key has signed a note; a wrong signature of that key ends everything."""
     name, kind, public = key
     found = False
@@ -117,7 +123,7 @@ def has_signed(key, text: str, lines) -> bool:
 # --- The tree (RFC 6962, section 2.1.1) ---
 
 
-def root_of(leaf: bytes, index: int, size: int, hashes) -> bytes:
+def root_of(leaf: bytes, index: int, size: int, hashes: list[bytes]) -> bytes:
     """Return the root that a leaf and the hashes beside its way lead to."""
     found, last = leaf, size - 1
     for one in hashes:
@@ -138,11 +144,16 @@ def root_of(leaf: bytes, index: int, size: int, hashes) -> bytes:
 # --- The file (c2sp.org/tlog-proof) ---
 
 
-def check(text: str, keys, witnesses):
+def check(text: str, keys: list[Key], witnesses: list[Key]) -> tuple[str, int, str, str | None, list[str]]:
     """Return the head of the event, its payload (None when it was erased), and who has signed."""
     above, _, note = text.partition("\n\n")
     first, extra, index, *hashes = above.split("\n")
-    if first != "c2sp.org/tlog-proof@v1" or extra[:6] != "extra " or index[:6] != "index ":
+    if (
+        not text.endswith("\n")
+        or first != "c2sp.org/tlog-proof@v1"
+        or extra[:6] != "extra "
+        or index[:6] != "index "
+    ):
         fail("this is no proof file")
     body, _, signatures = note.rpartition("\n\n")
     body, lines = body + "\n", signatures.removesuffix("\n").split("\n")
@@ -164,17 +175,22 @@ def check(text: str, keys, witnesses):
         fail("the event stands at another place than it says")
     if payload is not None:
         salt = bytes.fromhex(shown["salt"])
-        if len(salt) != 16 or sha256(b"choir-payload-1\0", salt, payload.encode()).hex() != event["payload_hash"]:
+        if (
+            len(salt) != 16
+            or sha256(b"choir-payload-1\0", salt, payload.encode()).hex() != event["payload_hash"]
+        ):
             fail("the content is not the one that the event had")
     return origin, int(size), head.decode(), payload, seen
 
 
-def fail(reason: str):
+def fail(reason: str) -> NoReturn:
     raise SystemExit(f"The proof does not hold: {reason}.")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("file")
     parser.add_argument("--key", action="append", required=True)
     parser.add_argument("--witness-key", action="append", default=[])

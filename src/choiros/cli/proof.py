@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from choiros.cli.arguments import Parser, WrongUsage, amount, completes
+from choiros.cli.arguments import NUMBER_DIGITS_MAX, Parser, WrongUsage, amount, completes
 from choiros.cli.call import Call
 from choiros.cli.exits import DONE, FAILED
 from choiros.cli.show import Paint, amount_of
@@ -72,13 +72,17 @@ async def _span(call: Call, client: Client) -> tuple[int, int | None]:
     if span is None:
         return 1, None
     first, dots, end = span.partition("..")
-    if not dots or not first.isdecimal() or not end.isdecimal() or not 0 < int(first) <= int(end) <= events:
+    if not dots or not all(map(_is_number, (first, end))) or not 0 < int(first) <= int(end) <= events:
         raise WrongUsage(
             "usage.bad_value",
             f"'--range {span}' names no events of this log.",
             fix=f"Write it like --range 1..{max(events, 1)}.",
         )
     return int(first), int(end)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX
 
 
 def _progress(call: Call) -> Progress | None:
@@ -206,7 +210,7 @@ def _declare_prove(parser: Parser) -> None:
 async def _prove(call: Call) -> int:
     what, output = call.arguments.text("what"), call.arguments.maybe("output")
     async with call.client(write=True) as client:
-        if what.isdecimal():
+        if _is_number(what):
             made = await client.prove(int(what))
         else:
             made = await client.prove((await call.place(client)).path(what))

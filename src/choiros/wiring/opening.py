@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from choiros.wiring.parts import Parts
 
 
-BREAKS = frozenset({"log.broken", "log.shorter", "log.rolled_back", "log.forked"})
+BREAKS = frozenset({"log.broken", "log.shorter", "log.rolled_back", "log.forked", "signer.damaged"})
 """Breaks of the log after which a computer still opens, to be looked at."""
 
 

@@ -151,6 +151,7 @@ def _damaged(path: Path, reason: str) -> Corrupt:
     return Corrupt(
         "signer.damaged",
         f"{path.name} beside the keys is damaged: {reason}.",
-        fix="Bring it back from where you keep a copy of the keys; nothing was changed.",
+        fix="Bring it back from where you keep a copy of the keys. If there is none: after 'choir verify', remove "
+        "the file; what was signed is then believed from the log alone.",
         file=path.name,
     )

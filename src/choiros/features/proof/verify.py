@@ -270,6 +270,10 @@ class Verifier:
         if head.origin != self._origin:
             walk.problem(0, f"{one.who} tells of another log, '{head.origin}'.")
         elif all(checked(note, key, verify=self._verify) != "valid" for key in keys):
-            walk.problem(0, f"{one.who} keeps a point that no key of this log has signed.")
+            walk.problem(
+                0,
+                f"{one.who} keeps a point of {head.size} events that no key of this log has signed; "
+                f"the log ends at event {self._view.size()}.",
+            )
         else:
             walk.expect(head.size, head.root.hex(), seq=head.size, who=one.who)
