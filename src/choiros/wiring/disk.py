@@ -40,16 +40,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     settings = resolved.settings
     base = resolved.home / "users" / settings.user
     data, worker, clock = base / ".choir", worker or InlineWorker(), clock or SystemClock()
-    try:
-        _make(resolved.home, base.parent, base, data)
-        _guard(resolved.home, data)
-    except OSError as error:
-        raise Unavailable(
-            "home.unavailable",
-            f"The data directory {resolved.home} cannot be used: {error.strerror}. Nothing was changed.",
-            fix="Check the disk and the permissions of the data directory, then try again.",
-            folder=str(resolved.home),
-        ) from error
+    _prepare(resolved.home, base, data)
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
@@ -95,6 +86,20 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
             for one in witnesses(settings.proof.witnesses) or ()
         ),
     )
+
+
+def _prepare(home: Path, base: Path, data: Path) -> None:
+    """Make the directories that everything lies in; raises Unavailable (`home.unavailable`)."""
+    try:
+        _make(home, base.parent, base, data)
+        _guard(home, data)
+    except OSError as error:
+        raise Unavailable(
+            "home.unavailable",
+            f"The data directory {home} cannot be used: {error.strerror}. Nothing was changed.",
+            fix="Check the disk and the permissions of the data directory, then try again.",
+            folder=str(home),
+        ) from error
 
 
 def _witness(one: tuple[str, str, str], cache: Path, *, worker: Worker) -> Witness:

@@ -54,7 +54,7 @@ class LogSeen(Struct, frozen=True):
 
 EVENTS = (
     EventType("proof.key", KeyChanged, effect="pure"),
-    EventType("proof.checkpoint", LogSigned, effect="pure"),
+    EventType("proof.signed", LogSigned, effect="pure"),
     EventType("proof.witness", WitnessAnswered, effect="pure"),
     EventType("witness.trust", LogTrusted, effect="pure"),
     EventType("witness.seen", LogSeen, effect="pure"),

@@ -27,7 +27,7 @@ from choiros.kernel.journal import Journal
 WAITING_MAX = 50_000
 """How many leaves may wait for the signed point that tells of them."""
 
-READ_TYPES = frozenset({"proof.key", "proof.checkpoint", "proof.witness"})
+READ_TYPES = frozenset({"proof.key", "proof.signed", "proof.witness"})
 
 Read = Callable[[Head, bytes | None], object]
 """Gives the payload of an event as its type declares it."""
