@@ -40,7 +40,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     settings = resolved.settings
     base = resolved.home / "users" / settings.user
     data, worker, clock = base / ".choir", worker or InlineWorker(), clock or SystemClock()
-    _prepare(resolved.home, base, data)
+    _prepare(resolved.home, base, data=data)
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
@@ -88,7 +88,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     )
 
 
-def _prepare(home: Path, base: Path, data: Path) -> None:
+def _prepare(home: Path, base: Path, *, data: Path) -> None:
     """Make the directories that everything lies in; raises Unavailable (`home.unavailable`)."""
     try:
         _make(home, base.parent, base, data)
