@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ Origin = Literal["default", "file", "environment", "flag"]
 Plain = str | int | bool
 
 USER_LENGTH_MAX = 64
+WITNESS_NAME = re.compile(r"[a-z0-9_-]{1,64}")
 SHOWN_MAX = 80
 DIGITS_MAX = 15
 NUMBER_MAX = 2**53 - 1
@@ -48,6 +50,21 @@ class SnapshotSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Keep this many snapshots."""
 
 
+class ProofSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the log is signed, and who sees it."""
+
+    events_max: int = 500
+    """Sign the log after this many events."""
+    minutes_max: int = 60
+    """Sign it this long after the last time, when anything happened."""
+    keys: str = ""
+    """The directory of the keys; when empty, 'keys' beside the log. Better another disk, or one that is encrypted."""
+    witnesses: str = ""
+    """Who is shown each signature: NAME=file:/DIR, NAME=git:URL, NAME=command:WORDS, with ';' in between."""
+    witness_keys: str = ""
+    """The keys of witnesses whose signatures are believed, with spaces in between."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """All settings."""
 
@@ -58,6 +75,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     files: FileSettings = FileSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    proof: ProofSettings = ProofSettings()
 
 
 class Resolved(Struct, frozen=True):
@@ -273,6 +291,8 @@ def _checked(key: str, value: Plain, *, place: _Place) -> Plain:
         wanted = {bool: "true or false", int: "a whole number", str: "text"}[type(default)]
     elif type(converted) is int and not lowest <= converted <= NUMBER_MAX:
         wanted = f"between {lowest} and {NUMBER_MAX}"
+    elif key == "proof.witnesses" and witnesses(str(converted)) is None:
+        wanted = "NAME=file:/DIR, NAME=git:URL or NAME=command:WORDS, each name once, with ';' in between"
     elif key == "user" and not _is_user(str(converted)):
         raise _bad_user(str(converted), place)
     else:
@@ -308,6 +328,19 @@ def _settings(values: Mapping[str, Plain]) -> Settings:
         place = cast("dict[str, object]", tree.setdefault(section, {})) if section else tree
         place[name] = value
     return msgspec.convert(tree, Settings)
+
+
+def witnesses(text: str) -> list[tuple[str, str, str]] | None:
+    """Return name, kind and address of each witness, None for a text that names none."""
+    found: list[tuple[str, str, str]] = []
+    for one in filter(None, (part.strip() for part in text.split(";"))):
+        name, _, rest = one.partition("=")
+        kind, _, address = rest.partition(":")
+        is_new = WITNESS_NAME.fullmatch(name) and name not in {other for other, _, _ in found}
+        if kind not in {"file", "git", "command"} or not is_new or not address.strip():
+            return None
+        found.append((name, kind, address.strip()))
+    return found
 
 
 def _is_user(user: str) -> bool:

@@ -4,7 +4,7 @@ from choiros.wiring.computer import Computer
 from choiros.wiring.disk import disk_parts
 from choiros.wiring.garbage import unnamed
 from choiros.wiring.opening import open_computer
-from choiros.wiring.parts import Folders, Parts, checks, projectors, registry
+from choiros.wiring.parts import Folders, Parts, checks, projectors, registry, verify_signature
 from choiros.wiring.repair import Rebuilt, rebuild
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "rebuild",
     "registry",
     "unnamed",
+    "verify_signature",
 ]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from choiros.kernel.errors import Unavailable
+from choiros.settings import witnesses
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from choiros.kernel.repository import Repository
     from choiros.kernel.tree import Tree
     from choiros.kernel.watch import Watcher
+    from choiros.kernel.witness import Witness
     from choiros.kernel.worker import Worker
     from choiros.settings import Resolved
 
@@ -30,6 +32,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     from choiros.engines.ids.system import SystemIds  # noqa: PLC0415
     from choiros.engines.lock.file import FileLock  # noqa: PLC0415
     from choiros.engines.log.sqlite import SqliteLog  # noqa: PLC0415
+    from choiros.engines.signer.file import FileSigner  # noqa: PLC0415
     from choiros.engines.tables.sqlite import SqliteCabinet  # noqa: PLC0415
     from choiros.engines.tree.disk import DiskTree  # noqa: PLC0415
     from choiros.engines.worker.inline import InlineWorker  # noqa: PLC0415
@@ -37,16 +40,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     settings = resolved.settings
     base = resolved.home / "users" / settings.user
     data, worker, clock = base / ".choir", worker or InlineWorker(), clock or SystemClock()
-    try:
-        _make(resolved.home, base.parent, base, data)
-        _guard(resolved.home, data)
-    except OSError as error:
-        raise Unavailable(
-            "home.unavailable",
-            f"The data directory {resolved.home} cannot be used: {error.strerror}. Nothing was changed.",
-            fix="Check the disk and the permissions of the data directory, then try again.",
-            folder=str(resolved.home),
-        ) from error
+    _prepare(resolved.home, base, data=data)
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
@@ -86,7 +80,44 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
         repository=repository_of,
         place=lambda workspace, folder: str(place(workspace, folder)),
         watcher=watcher_of,
+        signer=FileSigner(Path(settings.proof.keys) if settings.proof.keys else data / "keys"),
+        witnesses=tuple(
+            _witness(one, data / "witnesses", worker=worker)
+            for one in witnesses(settings.proof.witnesses) or ()
+        ),
     )
+
+
+def _prepare(home: Path, base: Path, *, data: Path) -> None:
+    """Make the directories that everything lies in; raises Unavailable (`home.unavailable`)."""
+    try:
+        _make(home, base.parent, base, data)
+        _guard(home, data)
+    except OSError as error:
+        raise Unavailable(
+            "home.unavailable",
+            f"The data directory {home} cannot be used: {error.strerror}. Nothing was changed.",
+            fix="Check the disk and the permissions of the data directory, then try again.",
+            folder=str(home),
+        ) from error
+
+
+def _witness(one: tuple[str, str, str], cache: Path, *, worker: Worker) -> Witness:
+    """Return the engine for a witness of the settings."""
+    name, kind, address = one
+    match kind:
+        case "file":
+            from choiros.engines.witness.file import FileWitness  # noqa: PLC0415
+
+            return FileWitness(name, Path(address), worker=worker)
+        case "git":
+            from choiros.engines.witness.git import GitWitness  # noqa: PLC0415
+
+            return GitWitness(name, address, cache=cache / f"{name}.git", worker=worker)
+        case _:
+            from choiros.engines.witness.command import CommandWitness  # noqa: PLC0415
+
+            return CommandWitness(name, address, worker=worker)
 
 
 def _guard(*folders: Path) -> None:

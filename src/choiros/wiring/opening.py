@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from choiros.wiring.parts import Parts
 
 
+BREAKS = frozenset({"log.broken", "log.shorter", "log.rolled_back", "log.forked", "signer.damaged"})
+"""Breaks of the log after which a computer still opens, to be looked at."""
+
+
 async def open_computer(
     parts: Parts, settings: Settings, *, write: bool, notice: Callable[[str], None]
 ) -> Computer:
@@ -49,7 +53,7 @@ async def _opened(
             tables = parts.cabinet.open()
         computer = Computer(parts, settings, tables=tables)
         if fresh:
-            await computer.start()
+            await _started(computer, notice)
     except (Corrupt, Stale) as trouble:
         if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
             raise
@@ -58,8 +62,19 @@ async def _opened(
             tables.close()
         await rebuild(parts, settings)
         computer = Computer(parts, settings, tables=parts.cabinet.open())
-        await computer.start()
+        await _started(computer, notice)
     return computer
+
+
+async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
+    """Start the computer; one whose log is not what it was can be looked at, and changes nothing."""
+    try:
+        await computer.start()
+    except Corrupt as fault:
+        if fault.code not in BREAKS:
+            raise
+        notice(f"READ-ONLY: {fault.message} {fault.fix}")
+        computer.stop(fault)
 
 
 def _are_empty(tables: Tables) -> bool:

@@ -14,6 +14,7 @@ from choiros.cli.client import (
 from choiros.cli.direct.answers import Answers
 from choiros.features.checkpoints.events import CheckpointMade, PushRequested
 from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
+from choiros.kernel.command import Context
 from choiros.kernel.dispatch import Asked as Question
 from choiros.kernel.dispatch import Done
 from choiros.kernel.gate import ApprovalRequested
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from choiros.features.approvals.view import Approval
     from choiros.features.workspaces.view import Workspace
-    from choiros.kernel.event import Event
+    from choiros.kernel.event import Event, Source
     from choiros.kernel.tree import Entry
     from choiros.settings import Resolved
     from choiros.wiring import Computer
@@ -54,10 +55,14 @@ class Opened:
 
     async def _capture(self, paths: Sequence[str] | None = None) -> dict[str, str]:
         """Record outside edits first, so that nothing is decided from an old state; return what cannot be kept."""
-        if not self._computer.holds_lock:
+        if not self._computer.holds_lock or self._computer.fault is not None:
             return {}
         captured = await self._computer.merger.capture(self._id, paths)
         return dict(captured.unkept)
+
+    def _own(self, source: Source) -> Context:
+        """Return the context of what ChoirOS does by itself."""
+        return Context(self._computer.settings.user, source=source)
 
     async def _handle(self, command: Struct, *, run: str | None = None) -> Changed | Asked:
         return await self._changed(

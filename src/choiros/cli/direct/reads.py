@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from choiros.cli.client import (
     EventDetail,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from choiros.cli.client import Difference
+    from choiros.kernel.event import Point
     from choiros.kernel.tree import Entry
 
 
@@ -41,8 +42,13 @@ class Reads(Opened):
             events=head.seq,
             head=head.hash.hex(),
             pending_approvals=len(computer.approvals.pending()),
-            state="ready" if computer.projectors.position() == head else "behind",
+            state=self._state(head),
         )
+
+    def _state(self, head: Point) -> Literal["ready", "behind", "read-only"]:
+        if self._computer.fault is not None:
+            return "read-only"
+        return "ready" if self._computer.projectors.position() == head else "behind"
 
     async def log(self, query: LogQuery) -> list[EventLine]:
         """Return matching events, the oldest first."""

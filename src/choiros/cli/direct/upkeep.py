@@ -183,10 +183,18 @@ class Upkeep(Opened):
     async def close(self) -> None:
         """Let go of everything."""
         try:
-            if self._computer.holds_lock:
+            if self._computer.holds_lock and self._computer.fault is None:
+                await self._sign()
                 await self._keep_snapshot()
         finally:
             await self._computer.close()
+
+    async def _sign(self) -> None:
+        """Sign the log when it is time; what was asked for is done, whatever becomes of the signature."""
+        try:
+            await self._computer.sign_when_due()
+        except ChoirError as trouble:
+            tell(f"The log was not signed: {trouble.message} {trouble.fix}")
 
     async def _keep_snapshot(self) -> None:
         """Keep a snapshot when one is due; without it a rebuild takes longer, and what was done is done."""
