@@ -83,7 +83,7 @@ async def story(at: Desk) -> Computer:
     await computer.keep_snapshot()
     await _checkpoints(at, computer)
     await _conversation(at, computer)
-    await _proofs(computer)
+    await _proofs(at, computer)
     await _later(at, computer)
     return computer
 
@@ -154,7 +154,7 @@ async def _checkpoints(at: Desk, computer: Computer) -> None:
     assert isinstance(asked, Asked)
 
 
-async def _proofs(computer: Computer) -> None:
+async def _proofs(at: Desk, computer: Computer) -> None:
     """Sign, change the key, and be a witness; of its own log, as no other one is here."""
     system, me = Hand(computer, source="system"), Hand(computer)
     await system.do(SignLog())
@@ -162,6 +162,10 @@ async def _proofs(computer: Computer) -> None:
     await system.do(SignLog())
     last = computer.proof.last()
     assert last is not None
+    # No crash happens here: that the one push was broken off is only said.
+    await _append(
+        at, computer, "effect.unknown", b'{"event_type":"checkpoint.push","intent":1}', source="system"
+    )
     await me.do(TrustLog(computer.proof.signing_keys()[-1].key))
     await me.do(WitnessLog(f"old 0\n\n{last.note}"))
 

@@ -16,6 +16,10 @@ from choiros.features.checkpoints.decide import (
 from choiros.features.checkpoints.decide import command_types as checkpoint_commands
 from choiros.features.checkpoints.react import AutomaticCheckpoints, Committer
 from choiros.features.checkpoints.view import CheckpointsView
+from choiros.features.effects.commands import ReportUnknown
+from choiros.features.effects.decide import EffectsLoader
+from choiros.features.effects.decide import command_types as effect_commands
+from choiros.features.effects.view import EffectsView
 from choiros.features.files.capture import Capturer
 from choiros.features.files.load import FilesLoader
 from choiros.features.files.load import command_types as file_commands
@@ -70,6 +74,7 @@ class Computer:
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
         self.audit = AuditView(tables)
+        self.effects = EffectsView(tables)
         self.workspaces = WorkspacesView(tables)
         self.approvals = ApprovalsView(tables)
         self.checkpoints = CheckpointsView(tables)
@@ -135,6 +140,7 @@ class Computer:
             *approval_commands(ApprovalsLoader(self.approvals)),
             *checkpoint_commands(points),
             *snapshot_commands(),
+            *effect_commands(EffectsLoader(self.effects)),
             *proof_commands(self.proofs),
             *workspace_commands(WorkspacesLoader(self.workspaces)),
         ]
@@ -196,9 +202,16 @@ class Computer:
         self._capturer.is_memory_old = 0 < before.seq < position.seq
         waiting = self.checkpoints.open_since()
         self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
+        await self._end_unknown()
         await self.reactors.catch_up()
         if not self.workspaces.all():
             await self.kernel.handle(CreateWorkspace("main"), Context(self.settings.user, source="system"))
+
+    async def _end_unknown(self) -> None:
+        """Record that nobody knows what became of what must not be done again; the program ended in between."""
+        lost = tuple((effect.seq, effect.event_type) for effect in self.effects.open() if not effect.again)
+        if lost:
+            await self._reported(ReportUnknown(lost))
 
     def stop(self, fault: Corrupt) -> None:
         """Change nothing any more, because the log is not what it was; what is known can still be looked at."""

@@ -16,6 +16,9 @@ from choiros.features.audit.view import AuditProjector
 from choiros.features.checkpoints.check import CheckpointsQuiet, LeavingAsks
 from choiros.features.checkpoints.events import EVENTS as CHECKPOINT_EVENTS
 from choiros.features.checkpoints.view import CheckpointsProjector
+from choiros.features.effects.check import OnlySystemEnds
+from choiros.features.effects.events import EVENTS as EFFECT_EVENTS
+from choiros.features.effects.view import EffectsProjector
 from choiros.features.files.check import ProtectedNames, WorkspaceChanges
 from choiros.features.files.events import EVENTS as FILE_EVENTS
 from choiros.features.files.view import FilesProjector
@@ -52,6 +55,7 @@ REGISTRY_TYPES = (
     *AUDIT_EVENTS,
     *APPROVAL_EVENTS,
     *CHECKPOINT_EVENTS,
+    *EFFECT_EVENTS,
     *FILE_EVENTS,
     *PROOF_EVENTS,
     *SESSION_EVENTS,
@@ -70,6 +74,7 @@ def projectors(known: Registry) -> list[Projector]:
     reversible = frozenset(kind.name for kind in known if kind.effect == "reversible") - {"undo"}
     return [
         AuditProjector(),
+        EffectsProjector(known),
         WorkspacesProjector(),
         FilesProjector(),
         UndoProjector(
@@ -95,6 +100,7 @@ def checks() -> list[Check]:
         CheckpointsQuiet(),
         LeavingAsks(),
         SystemReports(),
+        OnlySystemEnds(),
         ProofsAreKept(),
     ]
 

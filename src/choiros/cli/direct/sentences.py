@@ -14,6 +14,7 @@ from choiros.features.checkpoints.events import (
     PushDone,
     PushRequested,
 )
+from choiros.features.effects.events import EffectUnknown
 from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.proof.events import KeyChanged, LogSeen, LogSigned, LogTrusted, WitnessAnswered
 from choiros.features.sessions.events import (
@@ -56,6 +57,7 @@ def sentence(event: Event, names: Mapping[str, str]) -> str:
         partial(_of_workspace, now=name),
         _of_session,
         _of_proof,
+        _of_effect,
     ):
         words = describe(payload)
         if words is not None:
@@ -171,6 +173,14 @@ def _of_workspace(payload: object, *, now: str) -> str | None:
             return f"removed the workspace {now}"
         case _:
             return None
+
+
+def _of_effect(payload: object) -> str | None:
+    if isinstance(payload, EffectUnknown):
+        return (
+            f"what became of event {payload.intent} ({payload.event_type}) is not known: it is not repeated"
+        )
+    return None
 
 
 def _of_proof(payload: object) -> str | None:
