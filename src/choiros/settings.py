@@ -47,6 +47,19 @@ class SnapshotSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Keep this many snapshots."""
 
 
+class BackupSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where backups go, how often, and which are kept."""
+
+    directory: str = ""
+    """A folder on another disk; without one no backups are made."""
+    every_hours: int = 24
+    """Make one after so many hours in which something happened; 0 means only when asked for."""
+    keep_daily: int = 7
+    """Keep the newest one of each of this many days."""
+    keep_weekly: int = 4
+    """Keep the newest one of each of this many weeks."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """All settings."""
 
@@ -57,6 +70,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     files: FileSettings = FileSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    backup: BackupSettings = BackupSettings()
 
 
 class Resolved(Struct, frozen=True):
@@ -230,7 +244,7 @@ def _converted(key: str, value: Plain, *, default: Plain, origin: Origin) -> Pla
 
 
 def _checked(values: Mapping[str, Plain]) -> Settings:
-    bounds = {"lock_timeout_s": 0, "snapshots.kept": 0}
+    bounds = {"lock_timeout_s": 0, "snapshots.kept": 0, "backup.every_hours": 0, "backup.keep_weekly": 0}
     for key, value in values.items():
         lowest = bounds.get(key, 1)
         if isinstance(value, int) and not isinstance(value, bool) and not lowest <= value <= NUMBER_MAX:

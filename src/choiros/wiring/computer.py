@@ -10,6 +10,8 @@ from choiros.features.approvals.view import ApprovalsView
 from choiros.features.audit.commands import ReportSnapshot
 from choiros.features.audit.decide import command_types as snapshot_commands
 from choiros.features.audit.view import AuditView
+from choiros.features.backups.decide import command_types as backup_commands
+from choiros.features.backups.view import BackupsView
 from choiros.features.checkpoints.decide import (
     CheckpointsLoader,
 )
@@ -69,6 +71,7 @@ class Computer:
         self.workspaces = WorkspacesView(tables)
         self.approvals = ApprovalsView(tables)
         self.checkpoints = CheckpointsView(tables)
+        self.backups = BackupsView(tables)
         self.undo_view = UndoView(tables)
         self.folders = Folders(self.workspaces, parts.folder)
         self.files_loader = FilesLoader(self.files, parts.blobs, workspaces=self.workspaces)
@@ -115,6 +118,7 @@ class Computer:
             *approval_commands(ApprovalsLoader(self.approvals)),
             *checkpoint_commands(points),
             *snapshot_commands(),
+            *backup_commands(),
             *workspace_commands(WorkspacesLoader(self.workspaces)),
         ]
 

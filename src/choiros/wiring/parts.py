@@ -13,6 +13,9 @@ from choiros.features.approvals.view import ApprovalsProjector
 from choiros.features.audit.check import SystemReports
 from choiros.features.audit.events import EVENTS as AUDIT_EVENTS
 from choiros.features.audit.view import AuditProjector
+from choiros.features.backups.check import BackupsReported
+from choiros.features.backups.events import EVENTS as BACKUP_EVENTS
+from choiros.features.backups.view import BackupsProjector
 from choiros.features.checkpoints.check import CheckpointsQuiet, LeavingAsks
 from choiros.features.checkpoints.events import EVENTS as CHECKPOINT_EVENTS
 from choiros.features.checkpoints.view import CheckpointsProjector
@@ -46,6 +49,7 @@ REGISTRY_TYPES = (
     *GATE_EVENTS,
     *AUDIT_EVENTS,
     *APPROVAL_EVENTS,
+    *BACKUP_EVENTS,
     *CHECKPOINT_EVENTS,
     *FILE_EVENTS,
     *SESSION_EVENTS,
@@ -74,6 +78,7 @@ def projectors(known: Registry) -> list[Projector]:
         ApprovalsProjector(),
         CheckpointsProjector(),
         SessionsProjector(),
+        BackupsProjector(),
     ]
 
 
@@ -88,6 +93,7 @@ def checks() -> list[Check]:
         CheckpointsQuiet(),
         LeavingAsks(),
         SystemReports(),
+        BackupsReported(),
     ]
 
 

@@ -18,6 +18,8 @@ from choiros.engines.tables.sqlite import SqliteTables
 from choiros.engines.tree.memory import MemoryTree
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.audit.commands import ReportSnapshot
+from choiros.features.backups.commands import ReportBackup, ReportDrill, ReportFailure, ReportImport
+from choiros.features.backups.events import BackupFailed, BackupMade, DrillDone, HistoryImported
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint, ReportCommit, ReportPush
 from choiros.features.files.commands import CaptureFiles, Change, ChangeFiles, EditFile, MoveFile, RemoveFile
 from choiros.features.undo.commands import Redo, Undo
@@ -123,6 +125,8 @@ COLUMNS = {
     "runs": "run_id session_id state reason first_seq last_seq",
     "workspaces": "workspace name folder state used created",
     "undos": "seq id target name undone_by",
+    "backups": "seq timestamp file sha256 error",
+    "backup_drills": "seq timestamp file error",
 }
 
 
@@ -163,6 +167,10 @@ ALLOWED: list[tuple[Struct, Context]] = [
     (ReportCommit("main", 1, "c0ffee"), SYSTEM),
     (ReportPush("main", 1, "c0ffee"), SYSTEM),
     (ReportSnapshot(1, "d1"), SYSTEM),
+    (ReportBackup(BackupMade("/disk/me.tar", "d1", 1, 1, "d2")), PERSON),
+    (ReportFailure(BackupFailed("The disk is full.")), PERSON),
+    (ReportDrill(DrillDone("/disk/me.tar", 1, ok=True)), PERSON),
+    (ReportImport(HistoryImported("/disk/me.tar", 1, "d2", 0)), PERSON),
 ]
 ASKED: list[tuple[Struct, Context]] = [(PushCheckpoint("main", "/srv/backup.git"), PERSON)]
 ANSWERED = {DecideApproval}
