@@ -5,17 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from choiros.kernel.errors import Corrupt
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
     from choiros.kernel.repository import Repository
     from choiros.kernel.tree import Tree
     from choiros.kernel.watch import Watcher
-    from choiros.settings import Resolved
+    from choiros.settings import Resolved, Settings
 
 
 def disk_parts(resolved: Resolved) -> Parts:
-    """Return the engines that keep everything below the data directory."""
+    """Return the engines that keep everything below the data directory, which is made if it is not there."""
+    base = lay_ground(resolved.home) / resolved.settings.user
+    return parts_at(base, resolved.settings)
+
+
+def lay_ground(home: Path) -> Path:
+    """Make the data directory if it is not there, and return the folder of all users."""
+    users = home / "users"
+    for directory in (home, users):
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    guard = home / ".gitignore"
+    if not guard.exists():
+        # Whoever makes a repository of the data directory shall not commit anybody's log, keys or settings.
+        guard.write_text("*\n", encoding="ascii")
+    return users
+
+
+def parts_at(base: Path, settings: Settings) -> Parts:
+    """Return the engines that keep everything of one person below a folder, which is made if it is not there."""
     # Imported here, and some only where they are used: the start of every command waits for its imports.
     from choiros.engines.blob.disk import DiskBlobs  # noqa: PLC0415
     from choiros.engines.clock.system import SystemClock  # noqa: PLC0415
@@ -26,19 +45,20 @@ def disk_parts(resolved: Resolved) -> Parts:
     from choiros.engines.tree.disk import DiskTree  # noqa: PLC0415
     from choiros.engines.worker.inline import InlineWorker  # noqa: PLC0415
 
-    settings = resolved.settings
-    base = resolved.home / "users" / settings.user
     data, worker, clock = base / ".choir", InlineWorker(), SystemClock()
-    for directory in (resolved.home, base.parent, base, data):
+    for directory in (base, data):
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    guard = resolved.home / ".gitignore"
-    if not guard.exists():
-        # Whoever makes a repository of the data directory shall not commit anybody's log, keys or settings.
-        guard.write_text("*\n", encoding="ascii")
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
             return Path(folder)
+        if "/" in workspace or workspace in {"", ".", ".."}:
+            # Only a log that was forged holds such an id; it would lead out of the folder of all workspaces.
+            raise Corrupt(
+                "workspaces.bad_id",
+                f"'{workspace}' cannot be the id of a workspace.",
+                fix="Nothing was changed. The log does not come from ChoirOS; restore it from a backup.",
+            )
         return base / "workspace" if workspace == "main" else base / "workspaces" / workspace
 
     def folder_of(workspace: str, folder: str | None) -> tuple[Tree, bool]:
