@@ -10,6 +10,8 @@ from typing import Literal, Protocol
 
 from msgspec import Raw, Struct
 
+from choiros.cli.carried import BackupDone, BackupLine, DrillResult, Exported, Progress
+
 
 class EventLine(Struct, frozen=True):
     """One event: the fields that a list shows, one sentence for people, and the whole event as JSON."""
@@ -369,6 +371,22 @@ class Client(Protocol):
 
     async def collect(self, *, preview: bool) -> Collected:
         """Remove stored contents that no event names."""
+        ...
+
+    async def export(self, file: str, progress: Progress) -> Exported:
+        """Write everything of the person into one new file."""
+        ...
+
+    async def back_up(self, progress: Progress) -> BackupDone:
+        """Make a backup in the folder that is set, read it back, and remove what retention no longer keeps."""
+        ...
+
+    async def backups(self) -> list[BackupLine]:
+        """Return the backups in the folder, the newest first."""
+        ...
+
+    async def drill(self, progress: Progress) -> DrillResult:
+        """Restore the newest backup in a place of its own and compare everything."""
         ...
 
     def watch(self) -> AsyncGenerator[Changed]:

@@ -35,6 +35,10 @@ ROOMS = {
     "watch": "upkeep",
     "rebuild": "upkeep",
     "gc": "upkeep",
+    "backup": "backups",
+    "restore": "backups",
+    "export": "portable",
+    "import": "portable",
     "config": "config",
     "completion": "completion",
     "help": "help",
@@ -57,6 +61,8 @@ go back  undo, redo          take back the last change, a run, an event ...
          checkpoint(s)       name this state; list, compare, restore, push
 arrange  workspaces          several folders: new, add, use, rename, archive, rm
          approvals           questions that wait for a person
+keep     backup, restore     copies on another disk: make, list, try, bring back
+         export, import      everything in one file; bring it in elsewhere
 repair   rebuild, gc         derive everything again; remove what nothing names
 shell    completion, help    complete words in bash and zsh; this page
 

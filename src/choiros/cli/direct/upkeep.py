@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -16,6 +15,7 @@ from choiros.cli.client import (
     WorkspaceLine,
 )
 from choiros.cli.direct.answers import Answers
+from choiros.cli.direct.carrying import back_up_when_due
 from choiros.cli.direct.opened import Opened, approval_line, tell
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.files.load import IGNORE_FILE
@@ -31,11 +31,11 @@ from choiros.features.workspaces.commands import (
 from choiros.kernel.errors import Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
 from choiros.wiring import disk_parts, open_computer, rebuild
+from choiros.wiring.contents import named_contents
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-_digest = re.compile(r"\b[0-9a-f]{64}\b")
 TICK_S = 30
 """How long nothing may happen before it is asked whether a checkpoint is due."""
 
@@ -124,10 +124,7 @@ class Upkeep(Opened):
     async def collect(self, *, preview: bool) -> Collected:
         """Remove stored contents that no event names."""
         blobs = self._computer.parts.blobs
-        named = set(self._computer.files.contents())
-        # A request that is still open may come to name contents that no event of a file names yet.
-        for waiting in self._computer.approvals.unfinished():
-            named |= set(_digest.findall(waiting.recorded))
+        named = named_contents(self._computer)
         count = size = 0
         for digest in [one async for one in blobs.digests() if one not in named]:
             count += 1
@@ -173,11 +170,14 @@ class Upkeep(Opened):
         try:
             await computer.hold()
         except Unavailable as held:
+            if held.code != "lock.held":
+                raise
             return Changed([], [], [], [f"{held.message} It is recorded as soon as that is over."])
         try:
             named = None if "" in waiting else [path for path in waiting if not is_protected(path)]
             captured = await computer.merger.capture(self._id, named)
             await computer.automatic.tick(self._id)
+            await back_up_when_due(computer, self._resolved)
         except Conflict as unsettled:
             return Changed([], [], [], [f"{unsettled.message} {unsettled.fix}"])
         finally:
@@ -192,6 +192,7 @@ class Upkeep(Opened):
         try:
             if self._computer.holds_lock:
                 await self._computer.keep_snapshot()
+                await back_up_when_due(self._computer, self._resolved)
         finally:
             await self._computer.close()
 
