@@ -45,13 +45,21 @@ KEEPS = {
         "Signer.create",
         "Signer.sign",
     ),
-    *("Tables.run", "Tables.script", "Tables.transaction", "Tables.close"),
+    *("Archive.write", "Tables.run", "Tables.script", "Tables.transaction", "Tables.close"),
     *("Cabinet.open", "Cabinet.beside", "Cabinet.switch", "Cabinet.save", "Cabinet.drop"),
     *("Lock.acquire", "Lock.release", "EventLog.close", "Watcher.close", "Worker.close", "Worker.run"),
     *("Projector.apply", "Reactor.react", "Clock.sleep"),
 }
 READS = {
-    *("BlobStore.size", "BlobStore.read", "BlobStore.digests", "Tables.query", "Tables.digest"),
+    "Archive.read",
+    *(
+        "Archive.parts",
+        "BlobStore.size",
+        "BlobStore.read",
+        "BlobStore.digests",
+        "Tables.query",
+        "Tables.digest",
+    ),
     *("Cabinet.snapshots", "Tree.scan", "Tree.look", "Tree.take", "Watcher.changes"),
     *("EventLog.head", "EventLog.read", "EventLog.fetch", "EventLog.follow"),
     *("Repository.head", "Repository.log", "Repository.files", "Witness.name", "Witness.newest"),
@@ -74,6 +82,11 @@ SITES = {
     ): "checkpoint: it keeps what stands, and takes nothing",
     ("features/proof/react.py", "_added", "witness.add"): "proof.signed",
     ("features/proof/react.py", "react", "_signer.remember"): "proof.signed",
+    (
+        "wiring/portable/arriving.py",
+        "replace",
+        "signer.remember",
+    ): "backup.import, in the log that took its place",
 }
 
 

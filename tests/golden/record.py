@@ -23,6 +23,8 @@ from choiros.engines.repository.memory import MemoryRepository
 from choiros.engines.tables.sqlite import SqliteTables
 from choiros.engines.witness.memory import MemoryWitness
 from choiros.features.approvals.commands import DecideApproval
+from choiros.features.backups.commands import ReportBackup, ReportDrill, ReportFailure, ReportImport
+from choiros.features.backups.events import BackupFailed, BackupMade, DrillDone, HistoryImported
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint
 from choiros.features.proof.commands import RotateKey, SignLog, TrustLog, WitnessLog
 from choiros.features.sessions.events import (
@@ -84,8 +86,20 @@ async def story(at: Desk) -> Computer:
     await _checkpoints(at, computer)
     await _conversation(at, computer)
     await _proofs(at, computer)
+    await _backups(computer)
     await _later(at, computer)
     return computer
+
+
+async def _backups(computer: Computer) -> None:
+    me = Hand(computer)
+    file, seq = "/srv/disk/choir-me-20260101T000000Z-9.tar", 9
+    made = BackupMade(file, "ab" * 32, 4096, seq, "cd" * 32, automatic=True, removed=("choir-me-old.tar",))
+    await me.do(ReportBackup(made))
+    await me.do(ReportFailure(BackupFailed("The disk is full.", automatic=True)))
+    await me.do(ReportDrill(DrillDone(file, seq, ok=True)))
+    await me.do(ReportDrill(DrillDone(file, seq, ok=False, reason="It is cut off.")))
+    await me.do(ReportImport(HistoryImported(file, seq, "cd" * 32, 3, aside="/srv/choir/aside/me")))
 
 
 async def _files(at: Desk, computer: Computer) -> None:

@@ -10,6 +10,8 @@ from choiros.features.approvals.view import ApprovalsView
 from choiros.features.audit.commands import ReportSnapshot
 from choiros.features.audit.decide import command_types as snapshot_commands
 from choiros.features.audit.view import AuditView
+from choiros.features.backups.decide import command_types as backup_commands
+from choiros.features.backups.view import BackupsView
 from choiros.features.checkpoints.decide import (
     CheckpointsLoader,
 )
@@ -78,6 +80,7 @@ class Computer:
         self.workspaces = WorkspacesView(tables)
         self.approvals = ApprovalsView(tables)
         self.checkpoints = CheckpointsView(tables)
+        self.backups = BackupsView(tables)
         self.undo_view = UndoView(tables)
         self.proof = ProofView(tables)
         self.proofs = ProofLoader(self.proof, self.journal, signer=parts.signer, clock=parts.clock)
@@ -142,6 +145,7 @@ class Computer:
             *snapshot_commands(),
             *effect_commands(EffectsLoader(self.effects)),
             *proof_commands(self.proofs),
+            *backup_commands(),
             *workspace_commands(WorkspacesLoader(self.workspaces)),
         ]
 

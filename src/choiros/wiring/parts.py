@@ -13,6 +13,9 @@ from choiros.features.approvals.view import ApprovalsProjector
 from choiros.features.audit.check import SystemReports
 from choiros.features.audit.events import EVENTS as AUDIT_EVENTS
 from choiros.features.audit.view import AuditProjector
+from choiros.features.backups.check import BackupsReported
+from choiros.features.backups.events import EVENTS as BACKUP_EVENTS
+from choiros.features.backups.view import BackupsProjector
 from choiros.features.checkpoints.check import CheckpointsQuiet, LeavingAsks
 from choiros.features.checkpoints.events import EVENTS as CHECKPOINT_EVENTS
 from choiros.features.checkpoints.view import CheckpointsProjector
@@ -54,6 +57,7 @@ REGISTRY_TYPES = (
     *GATE_EVENTS,
     *AUDIT_EVENTS,
     *APPROVAL_EVENTS,
+    *BACKUP_EVENTS,
     *CHECKPOINT_EVENTS,
     *EFFECT_EVENTS,
     *FILE_EVENTS,
@@ -86,6 +90,7 @@ def projectors(known: Registry) -> list[Projector]:
         CheckpointsProjector(),
         ProofProjector(),
         SessionsProjector(),
+        BackupsProjector(),
     ]
 
 
@@ -102,6 +107,7 @@ def checks() -> list[Check]:
         SystemReports(),
         OnlySystemEnds(),
         ProofsAreKept(),
+        BackupsReported(),
     ]
 
 

@@ -16,13 +16,14 @@ from choiros.kernel.dispatch import Done
 from choiros.kernel.errors import ChoirError
 
 if TYPE_CHECKING:
-    from choiros.cli.client import Asked, Changed, Progress
+    from choiros.cli.carried import Progress
+    from choiros.cli.client import Asked, Changed
 
 
 class Proofs(Opened):
     """Verifies, proves, shows keys, and witnesses other logs."""
 
-    async def verify(self, first: int, last: int | None, *, progress: Progress | None) -> Verification:
+    async def verify(self, first: int, last: int | None, *, progress: Progress) -> Verification:
         """Check the log from event `first` to `last`, and against everybody who remembers it."""
         computer = self._computer
         head = (await computer.journal.head()).seq
@@ -35,7 +36,7 @@ class Proofs(Opened):
             origin=await computer.proofs.origin(),
             verify=computer.parts.signer.verify,
             witnesses=[parse_key(key) for key in computer.settings.proof.witness_keys.split()],
-            progress=progress,
+            progress=lambda done, total: progress("checking", done, total),
         )
         found = await verifier.check(claims, after, until=last)
         problems = [(one.seq, one.what, one.fix) for one in found.problems]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from choiros.features.approvals.events import ApprovalDecided
 from choiros.features.audit.events import SnapshotKept
+from choiros.features.backups.events import BackupFailed, BackupMade, DrillDone, HistoryImported
 from choiros.features.checkpoints.events import (
     CheckpointCommitted,
     CheckpointFailed,
@@ -58,6 +59,7 @@ def sentence(event: Event, names: Mapping[str, str]) -> str:
         _of_session,
         _of_proof,
         _of_effect,
+        _of_backup,
     ):
         words = describe(payload)
         if words is not None:
@@ -219,5 +221,23 @@ def _of_session(payload: object) -> str | None:
             return f"the tool answered: {outcome}"
         case RunChanged(state, reason):
             return f"the run is {state}" + (f": {reason}" if reason else "")
+        case _:
+            return None
+
+
+def _of_backup(payload: object) -> str | None:
+    match payload:
+        case BackupMade(file, _, size_bytes):
+            return f"made the backup {file} ({size(size_bytes)})"
+        case BackupFailed(reason):
+            return f"could not make a backup: {reason}"
+        case DrillDone(file, _, ok, reason):
+            return (
+                f"restored {file} to try it"
+                if ok
+                else f"could not restore {file} when it was tried: {reason}"
+            )
+        case HistoryImported(file, seq):
+            return f"brought in {seq} events from {file}"
         case _:
             return None
