@@ -53,7 +53,6 @@ KEEPS = {
 READS = {
     "Archive.read",
     *(
-        "Archive.parts",
         "BlobStore.size",
         "BlobStore.read",
         "BlobStore.digests",

@@ -47,7 +47,8 @@ OTHERS["proof.witnesses"] = (
     "git=git:/srv/b.git",
     "tower=command:ssh tower choir witness",
 )
-OTHERS["proof.witness_keys"] = tuple(f"{name}+0123abcd+{'A' * 44}" for name in ("a", "b", "c"))
+A_KEY = f"+0123abcd+{'A' * 44}"
+OTHERS["proof.witness_keys"] = ("a" + A_KEY, "b" + A_KEY, "c" + A_KEY)
 
 
 def variable(key: str) -> str:

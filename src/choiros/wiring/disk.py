@@ -110,10 +110,7 @@ def parts_at(
         place=lambda workspace, folder: str(place(workspace, folder)),
         watcher=watcher_of,
         signer=FileSigner(Path(settings.proof.keys) if settings.proof.keys else data / "keys"),
-        witnesses=tuple(
-            _witness(one, data / "witnesses", worker=worker)
-            for one in witnesses(settings.proof.witnesses) or ()
-        ),
+        witnesses=_witnesses(settings.proof.witnesses, data / "witnesses", worker=worker),
     )
 
 
@@ -129,6 +126,11 @@ def _explained(place: Path) -> Generator[None]:
             fix="Check the disk and the permissions of the data directory, then try again.",
             folder=str(place),
         ) from error
+
+
+def _witnesses(wanted: str, cache: Path, *, worker: Worker) -> tuple[Witness, ...]:
+    """Return the engines for the witnesses of the settings."""
+    return tuple(_witness(one, cache, worker=worker) for one in witnesses(wanted) or ())
 
 
 def _witness(one: tuple[str, str, str], cache: Path, *, worker: Worker) -> Witness:
@@ -173,16 +175,16 @@ def _make(*directories: Path) -> None:
 
     What the log acknowledges is lost with a directory above it whose name a power cut has taken.
     """
-    absent = [above for above in reversed(directories[0].parents) if not above.is_dir()]
     for directory in directories:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (directories[-1] / "log.db").exists():
-        for directory in dict.fromkeys(
-            [*(above.parent for above in absent), directories[0].parent, *directories]
-        ):
-            # Above the home there may be directories that are not ours to open.
-            with suppress(PermissionError):
-                _sync(directory)
+    if (directories[-1] / "log.db").exists():
+        return
+    for above in reversed(directories[0].parents):
+        # Above the home there may be directories that are not ours to open.
+        with suppress(OSError):
+            _sync(above)
+    for directory in directories:
+        _sync(directory)
 
 
 def _sync(directory: Path) -> None:

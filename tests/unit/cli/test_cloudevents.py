@@ -51,7 +51,7 @@ def back(one: dict[str, object]) -> dict[str, object]:
 
 
 def golden() -> list[bytes]:
-    records = recorded("0.2")
+    records = recorded("0.1")
     prevs = [GENESIS, *(record.hash for record in records)]
     heads = open_records(records, START)
     return [

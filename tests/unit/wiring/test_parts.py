@@ -175,15 +175,14 @@ ALLOWED: list[tuple[Struct, Context]] = [
     (ReportFailure(BackupFailed("The disk is full.")), PERSON),
     (ReportDrill(DrillDone("/disk/me.tar", 1, ok=True)), PERSON),
     (ReportImport(HistoryImported("/disk/me.tar", 1, "d2", 0)), PERSON),
-    (ReportUnknown(((1, "checkpoint.push"),)), SYSTEM),
     (SignLog(), SYSTEM),
     (RotateKey(), PERSON),
     (ReportWitness("stick", 1), SYSTEM),
     (TrustLog(KEY), PERSON),
 ]
 ASKED: list[tuple[Struct, Context]] = [(PushCheckpoint("main", "/srv/backup.git"), PERSON)]
-ANSWERED = {DecideApproval, WitnessLog}
-"""What another one asked for: a request of the gate, or another computer."""
+ANSWERED = {DecideApproval, WitnessLog, ReportUnknown}
+"""What needs something before: a request of the gate, of another computer, an effect that was broken off."""
 
 
 async def furnished(directory: Path) -> Computer:
