@@ -169,7 +169,7 @@ class Computer:
         before = self.projectors.position()
         position = await self.projectors.catch_up()
         # Views behind the log have lost their newest changes, and with them what was known about the folders.
-        self._capturer.remembered_until = before.seq if 0 < before.seq < position.seq else None
+        self._capturer.remembered_until = before.seq if before.seq < position.seq else None
         self.reactors.prepare(position.seq)
         await self.reactors.catch_up()
         if not self.workspaces.all():
