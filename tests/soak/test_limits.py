@@ -47,12 +47,13 @@ def choir(
     home: Path, *words: str, room_bytes: int = 0, environment: Mapping[str, str] | None = None
 ) -> Answer:
     """Run the real command line in a process of its own, with so much room for addresses."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("CHOIR_")}
     limit = ["prlimit", f"--as={room_bytes}"] if room_bytes else []
     out, err = home.parent / "out", home.parent / "err"
     with out.open("w") as said, err.open("w") as told:
         process = subprocess.Popen(
             [*limit, sys.executable, "-m", "choiros.cli.main", *words],
-            env={**os.environ, "CHOIR_HOME": str(home), **(environment or {})},
+            env={**plain, "CHOIR_HOME": str(home), **(environment or {})},
             cwd=ROOT,
             stdout=said,
             stderr=told,

@@ -203,7 +203,7 @@ class Computer:
         position = await self.projectors.catch_up()
         await self.proofs.check_tail(self.parts.signer.remembered(self.settings.user))
         # Views behind the log have lost their newest changes, and with them what was known about the folders.
-        self._capturer.is_memory_old = 0 < before.seq < position.seq
+        self._capturer.remembered_until = before.seq if before.seq < position.seq else None
         waiting = self.checkpoints.open_since()
         self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
         await self._end_unknown()

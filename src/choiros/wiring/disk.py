@@ -38,8 +38,12 @@ def lay_ground(home: Path) -> Path:
     """
     users = home / "users"
     with _explained(home):
+        absent = [above for above in reversed(home.parents) if not above.is_dir()]
         for directory in (home, users):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for above in absent:
+            with suppress(PermissionError):
+                _sync(above.parent)
         _guard(home)
     return users
 
@@ -179,12 +183,10 @@ def _make(*directories: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     if (directories[-1] / "log.db").exists():
         return
-    for above in reversed(directories[0].parents):
+    for directory in (directories[0].parent, *directories):
         # Above the home there may be directories that are not ours to open.
-        with suppress(OSError):
-            _sync(above)
-    for directory in directories:
-        _sync(directory)
+        with suppress(PermissionError):
+            _sync(directory)
 
 
 def _sync(directory: Path) -> None:
