@@ -10,9 +10,11 @@ from choiros.engines.blob.memory import MemoryBlobs
 from choiros.engines.lock.memory import MemoryLock
 from choiros.engines.log.memory import MemoryLog
 from choiros.engines.repository.memory import MemoryRepository
+from choiros.engines.signer.memory import MemorySigner
 from choiros.engines.tables.sqlite import SqliteCabinet
 from choiros.engines.tree.memory import MemoryTree
 from choiros.engines.watch.memory import MemoryWatcher
+from choiros.engines.witness.memory import MemoryWitness
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.log import EventLog
 from choiros.settings import Settings
@@ -34,6 +36,8 @@ class Desk:
     repositories: dict[str, MemoryRepository] = field(default_factory=dict[str, MemoryRepository])
     watchers: dict[str, MemoryWatcher] = field(default_factory=dict[str, MemoryWatcher])
     settings: Settings = field(default_factory=Settings)
+    signer: MemorySigner = field(default_factory=MemorySigner)
+    witnesses: list[MemoryWitness] = field(default_factory=list[MemoryWitness])
     notices: list[str] = field(default_factory=list[str])
 
     def folder(self, workspace: str, folder: str | None) -> tuple[MemoryTree, bool]:
@@ -55,6 +59,8 @@ class Desk:
             repository=lambda workspace, _: self.repositories.setdefault(workspace, MemoryRepository()),
             place=lambda workspace, folder: folder or workspace,
             watcher=lambda workspace, _, __: self.watchers.setdefault(workspace, MemoryWatcher()),
+            signer=self.signer,
+            witnesses=tuple(self.witnesses),
         )
 
     async def open(self) -> Computer:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.soak import tally
+
 ALLOWED_SKIP = "allowed:"
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}
 SOAK = os.environ.get("CHOIR_SOAK") == "1"
@@ -25,8 +27,9 @@ _home = pytest.StashKey[Path]()
 def pytest_configure(config: pytest.Config) -> None:
     """No test sees the person's own ChoirOS, git configuration or home."""
     home = config.stash[_home] = Path(tempfile.mkdtemp(prefix="choiros-tests-"))
-    for name in [name for name in os.environ if name.startswith("CHOIR_") and name != "CHOIR_SOAK"]:
-        del os.environ[name]
+    for name in [name for name in os.environ if name.startswith("CHOIR_")]:
+        if not name.startswith("CHOIR_SOAK"):
+            del os.environ[name]
     # Whoever runs this in the background of a shell has Ctrl-C ignored, and so would every program that is tested.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["HOME"] = str(home)
@@ -73,3 +76,14 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     if IN_CI:
         refuse_skip(report)
     return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell how many faults there were, and what they did."""
+    reports = [report for some in terminalreporter.stats.values() for report in some]
+    counted = tally.totals(reports)
+    tally.report(counted, failed=len(terminalreporter.stats.get("failed", ())))
+    if counted:
+        terminalreporter.section("faults")
+        for name, number in counted.items():
+            terminalreporter.line(f"{number:>9,}  {name}")

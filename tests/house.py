@@ -49,6 +49,9 @@ MAY_WRITE_FILES = {
     ENGINES
     + "repository/": "repositories, in the data directory, and once a pointer to one in its workspace",
     ENGINES + "tables/": "the state and its snapshots, in the data directory",
+    ENGINES + "signer/": "keys, in a directory of their own",
+    ENGINES + "witness/": "what a witness keeps: elsewhere, and what is known of it in the data directory",
+    SRC + "cli/proof.py": "a proof file, where the person wants it",
     SRC + "cli/tour.py": "a data directory for the tour, thrown away at its end",
     SRC + "wiring/disk.py": "the directories that all this lies in",
     SETTINGS: "the settings file",

@@ -239,6 +239,31 @@ def test_a_debian_with_neither_pip_nor_venv_is_completed_with_apt(copy: Checkout
     assert (tmp_path / "calls.apt").exists()
 
 
+def test_what_the_faults_need_is_installed_with_apt_and_asked_for_once(
+    copy: Checkout, tmp_path: Path
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for program in [*Path("/bin").iterdir(), *Path("/usr/bin").iterdir()]:
+        if (
+            program.name not in {"strace", "faketime", "apt-get", "sudo"}
+            and not (bare / program.name).exists()
+        ):
+            (bare / program.name).symlink_to(program)
+    for name in ("apt-get", "sudo"):
+        (bare / name).write_text(APT)
+        (bare / name).chmod(0o755)
+    (bare / "sudo").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    copy.environment["PATH"] = f"{copy.tools}:{bare}"
+    copy.run("check")
+    copy.calls()
+    first = copy.run("test")
+    assert "choir: installing strace faketime" in first[2]
+    assert [line for line in copy.calls() if line.startswith("apt")] == ["apt install"]
+    assert copy.run("test")[2] == ""
+    assert copy.calls() == []
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="allowed: root needs no sudo")
 def test_without_sudo_one_sentence_says_what_to_install(copy: Checkout) -> None:
     copy.without_uv("nothing")

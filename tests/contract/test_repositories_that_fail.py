@@ -2,6 +2,7 @@
 
 import asyncio
 import fcntl
+import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -56,6 +57,45 @@ async def test_a_lock_of_ours_that_a_crash_left_is_taken_away(workspace: Workspa
     workspace.assert_sound()
 
 
+async def test_the_lock_of_a_reference_that_the_same_crash_left_is_taken_away(workspace: Workspace) -> None:
+    """C-18: after a kill the next checkpoint is made, and nobody has to remove files by hand."""
+    await workspace.checkpoint()
+    (workspace.git_dir / "index.lock").write_text("choir\n")
+    (workspace.git_dir / "refs/heads/main.lock").touch()
+    await workspace.checkpoint()
+    workspace.assert_sound()
+
+
+async def test_the_lock_of_a_reference_that_is_older_than_the_crash_is_somebody_elses(
+    workspace: Workspace,
+) -> None:
+    await workspace.checkpoint()
+    (workspace.git_dir / "index.lock").write_text("choir\n")
+    lock = workspace.git_dir / "refs/heads/main.lock"
+    lock.touch()
+    os.utime(lock, (0, 0))
+    with pytest.raises(Unavailable) as busy:
+        await workspace.checkpoint()
+    assert (busy.value.code, lock.exists()) == ("repository.busy", True)
+
+
+async def test_our_lock_has_its_name_only_when_it_can_be_recognised(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await workspace.checkpoint()
+    found: list[bytes] = []
+    link = Path.hardlink_to
+
+    def linked(path: Path, target: Path) -> None:
+        assert not path.exists()
+        found.append(target.read_bytes())
+        link(path, target)
+
+    monkeypatch.setattr(Path, "hardlink_to", linked)
+    await workspace.checkpoint()
+    assert found == [b"choir\n"]
+
+
 async def test_a_lock_of_another_choir_that_is_alive_is_respected(workspace: Workspace) -> None:
     await workspace.checkpoint()
     lock = workspace.git_dir / "index.lock"
@@ -65,6 +105,81 @@ async def test_a_lock_of_another_choir_that_is_alive_is_respected(workspace: Wor
         with pytest.raises(Unavailable):
             await workspace.checkpoint()
     assert lock.exists()
+
+
+async def test_a_half_written_object_of_a_crash_is_removed_and_a_young_one_left_alone(
+    workspace: Workspace,
+) -> None:
+    await workspace.checkpoint()
+    old, young = (workspace.git_dir / "objects" / f"tmp_object_git2_{name}" for name in ("old", "young"))
+    for path in (old, young):
+        path.write_bytes(b"half an object")
+    os.utime(old, (0, 0))
+    os.utime(young, (2_000_000_000, 2_000_000_000))
+    await workspace.checkpoint()
+    assert (old.exists(), young.exists()) == (False, True)
+
+
+@pytest.mark.parametrize("harm", [b"", b"half an object"])
+async def test_objects_that_a_power_cut_left_without_content_are_written_again(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, harm: bytes
+) -> None:
+    """C-18: what has a name is not taken for written."""
+    workspace.write("a", "1")
+    await workspace.checkpoint()
+    before = set((workspace.git_dir / "objects").glob("??/*"))
+    workspace.write("d/b", "2")
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "_sync", cut)
+        with pytest.raises(KeyboardInterrupt):
+            await workspace.checkpoint()
+    left = set((workspace.git_dir / "objects").glob("??/*")) - before
+    assert len(left) >= 3
+    for path in left:
+        path.chmod(0o600)
+        path.write_bytes(harm)
+    workspace.reopen()
+    await workspace.checkpoint()
+    workspace.assert_sound()
+    assert workspace.git("show", "HEAD:d/b") == "2"
+
+
+async def test_a_first_reference_that_a_power_cut_left_empty_is_written_again(workspace: Workspace) -> None:
+    """C-18."""
+    workspace.write("a", "1")
+    await workspace.checkpoint()
+    (workspace.git_dir / "choir/writing").touch()
+    (workspace.git_dir / "refs/heads/main").write_bytes(b"")
+    workspace.reopen()
+    await workspace.checkpoint()
+    workspace.assert_sound()
+
+
+async def test_a_new_repository_is_on_the_disk_before_it_has_its_name(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-18: a power cut leaves no repository without its HEAD."""
+    done: list[str] = []
+    sync, rename = os.fsync, Path.rename
+
+    def synced(descriptor: int) -> None:
+        sync(descriptor)
+        done.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append("renamed")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    await workspace.checkpoint()
+    before, after = done[: done.index("renamed")], done[done.index("renamed") :]
+    assert {"HEAD", "config", "exclude", "info", ".git"} <= set(before)
+    assert workspace.git_dir.parent.name in after
 
 
 async def test_git_waits_while_we_commit(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -239,6 +354,37 @@ async def test_unchanged_content_is_not_read_again_not_even_after_a_restart(work
     await workspace.checkpoint()
     assert len(counting.read_digests) == 51
     workspace.assert_sound()
+
+
+class Receiving(Shelf):
+    """A store that counts what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.puts = 0
+
+    async def put(self, chunks: AsyncIterator[bytes] | bytes) -> str:
+        self.puts += 1
+        return await super().put(chunks)
+
+
+async def test_what_the_next_commit_holds_as_well_is_not_read_again(workspace: Workspace) -> None:
+    for number in range(50):
+        workspace.write(f"folder/{number}", str(number))
+    first = await workspace.checkpoint()
+    workspace.write("folder/1", "changed")
+    workspace.write("folder/2", "2", 0o755)
+    second = await workspace.checkpoint()
+    receiving = Receiving()
+    before = await workspace.repository.files(first, receiving)
+    assert receiving.puts == 50
+    after = await workspace.repository.files(second, receiving)
+    assert receiving.puts == 51
+    assert {path for path, entry in after.items() if before[path] != entry} == {"folder/1", "folder/2"}
+    assert after["folder/2"].mode == 0o755
+    other = Receiving()
+    assert await workspace.repository.files(second, other) == after
+    assert other.puts == 50
 
 
 DAMAGES: dict[str, Callable[[bytes], bytes]] = {

@@ -16,7 +16,7 @@ import pytest
 from choiros.engines.clock.system import SystemClock
 from choiros.engines.log.sqlite import LogFile, SqliteLog
 from choiros.engines.worker.inline import InlineWorker
-from choiros.kernel.errors import Unavailable
+from choiros.kernel.errors import Corrupt, Unavailable
 from choiros.kernel.event import Draft, Record
 from choiros.testing.log_contract import draft, drafts, read_all, seqs
 from tests.contract.watched_disk import FAULTS, Disk, Fault, watched_disk
@@ -276,7 +276,7 @@ LIMITED = """
     from choiros.engines.clock.system import SystemClock
     from choiros.engines.log.sqlite import SqliteLog
     from choiros.engines.worker.inline import InlineWorker
-    from choiros.kernel.errors import Unavailable
+    from choiros.kernel.errors import Corrupt, Unavailable
     from choiros.testing.log_contract import draft, read_all
 
     async def main():
@@ -317,7 +317,7 @@ FORBIDDEN = """
     from choiros.engines.clock.system import SystemClock
     from choiros.engines.log.sqlite import SqliteLog
     from choiros.engines.worker.inline import InlineWorker
-    from choiros.kernel.errors import Unavailable
+    from choiros.kernel.errors import Corrupt, Unavailable
     from choiros.testing.log_contract import draft
 
     def told(log, ask):
@@ -374,3 +374,19 @@ def test_a_directory_that_is_missing_is_told(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         asyncio.run(log_at(tmp_path / "gone").append("me", [draft(1)]))
     assert caught.value.code == "log.unavailable"
+
+
+def test_text_that_the_disk_has_spoiled_is_told_with_the_number_of_the_event(tmp_path: Path) -> None:
+    """C-23: damage is noticed before it is used, and its place is named."""
+    log = log_at(tmp_path)
+    asyncio.run(log.append("me", [draft(number) for number in range(5)]))
+    asyncio.run(log.close())
+    path = tmp_path / "log.db"
+    name = draft(3).id.encode()
+    content = path.read_bytes()
+    place = content.index(name + b"{")
+    path.write_bytes(content[:place] + b"\xb6" + content[place + 1 :])
+    for read in (read_all(log_at(tmp_path)), log_at(tmp_path).fetch("me", [4])):
+        with pytest.raises(Corrupt, match="event 4: its id is not text") as caught:
+            asyncio.run(read)
+        assert caught.value.fields["seq"] == 4

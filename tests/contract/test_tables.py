@@ -1,5 +1,6 @@
 """The derived tables keep the promises of the port; those on disk also about damage and crashes."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -156,6 +157,39 @@ def test_a_damaged_file_is_noticed_at_the_latest_when_it_is_read(
     assert "choir rebuild" in caught.value.fix
 
 
+def test_text_that_is_no_text_any_more_is_damage_however_it_is_asked_for(tmp_path: Path) -> None:
+    tables = SqliteCabinet(tmp_path).open()
+    tables.script("CREATE TABLE notes(word TEXT PRIMARY KEY) STRICT; INSERT INTO notes VALUES ('umbrella')")
+    tables.close()
+    path = tmp_path / "state.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"umbrella", b"umbr\xff\xfe\xfda"))
+    tables = SqliteCabinet(tmp_path).open()
+    for ask in (lambda: tables.query("SELECT word FROM notes"), lambda: tables.digest(["notes"])):
+        with pytest.raises(Corrupt, match="not valid UTF-8") as caught:
+            ask()
+        assert caught.value.code == "state.damaged"
+    tables.close()
+
+
+def test_a_snapshot_that_cannot_be_read_is_none_or_told_as_damaged(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    tables = filled(cabinet.open())
+    gone = cabinet.save(tables, 7)
+    tables.script("CREATE TABLE more(word)")
+    kept = cabinet.save(tables, 8)
+    tables.close()
+    file_of(tmp_path, gone).rename(tmp_path / "elsewhere")
+    place = tmp_path / "snapshots" / f"{gone.seq:012d}-{gone.digest}.sqlite"
+    os.mkfifo(place)
+    assert cabinet.snapshots() == [kept]
+    place.unlink()
+    place.mkdir()
+    assert cabinet.snapshots() == [kept]
+    with pytest.raises(Corrupt) as caught:
+        cabinet.beside(gone)
+    assert caught.value.code == "snapshot.damaged"
+
+
 def test_an_empty_file_is_an_empty_cabinet(tmp_path: Path) -> None:
     (tmp_path / "state.sqlite").touch()
     filled(SqliteCabinet(tmp_path).open()).close()
@@ -280,3 +314,50 @@ def test_the_switch_leaves_no_hold_on_what_it_replaced(tmp_path: Path) -> None:
     cabinet.switch()
     held = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
     assert [path for path in held if str(tmp_path) in path] == []
+
+
+def test_a_snapshot_or_a_rebuild_that_a_crash_broke_off_leaves_no_file_for_long(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    kept = cabinet.save(filled(cabinet.open()), 7)
+    for name in ("next.sqlite", "next.sqlite-journal"):
+        (tmp_path / "snapshots" / name).write_bytes(b"half a snapshot")
+    filled(cabinet.beside(None))
+    assert cabinet.snapshots() == [kept]
+    assert [path.name for path in (tmp_path / "snapshots").iterdir()] == [f"{7:012d}-{kept.digest}.sqlite"]
+    assert not list(tmp_path.glob("state.next*"))
+
+
+def test_snapshots_that_cannot_be_kept_are_told_as_that(tmp_path: Path) -> None:
+    cabinet = SqliteCabinet(tmp_path)
+    tables = filled(cabinet.open())
+    (tmp_path / "snapshots").write_bytes(b"something in the way")
+    with pytest.raises(Unavailable, match="snapshots of the derived tables cannot be kept") as caught:
+        cabinet.save(tables, 7)
+    assert caught.value.code == "snapshot.unavailable"
+
+
+def test_text_that_the_disk_has_spoiled_is_damage(tmp_path: Path) -> None:
+    tables = filled(SqliteCabinet(tmp_path).open())
+    tables.run("INSERT INTO one VALUES (?, ?)", [("a long enough name", 1)])
+    tables.close()
+    path = tmp_path / "state.sqlite"
+    path.write_bytes(path.read_bytes().replace(b"long enough", b"long\xb6enough"))
+    with pytest.raises(Corrupt, match="not valid UTF-8"):
+        SqliteCabinet(tmp_path).open().query("SELECT * FROM one")
+
+
+def test_a_rebuild_beside_that_cannot_be_written_says_so_in_words(tmp_path: Path) -> None:
+    (tmp_path / "state.next.sqlite").mkdir()
+    with pytest.raises(Unavailable) as caught:
+        SqliteCabinet(tmp_path).beside(None)
+    assert caught.value.code == "state.unavailable"
+
+
+def test_a_text_that_rotted_on_the_disk_is_damage_in_words() -> None:
+    tables = SqliteTables()
+    tables.script("CREATE TABLE notes(text TEXT)")
+    tables._db.execute("INSERT INTO notes VALUES (CAST(x'61ff62' AS TEXT))")
+    with pytest.raises(Corrupt) as caught:
+        tables.query("SELECT text FROM notes")
+    assert caught.value.code == "state.damaged"
+    tables.close()

@@ -246,7 +246,7 @@ def test_an_answer_that_cannot_be_written_is_a_failure(shared: Home) -> None:
             check=False,
         )
     assert done.returncode == 1
-    assert "code: system.enospc" in done.stderr
+    assert "code: output.failed" in done.stderr
     assert done.stderr.count("\n") == 3
 
 

@@ -41,7 +41,7 @@ async def act(client, dice):
         case 4:
             return await client.remove([path], recursive=True, run=None)
         case 5:
-            return await client.move(path, f"moved{dice.randrange(4)}.txt", None)
+            return await client.move(path, f"moved{dice.randrange(4)}.txt", run=None)
         case 6:
             return await client.undo(run=None, seq=None, since=None, leave=())
         case _:
@@ -49,6 +49,7 @@ async def act(client, dice):
 
 async def main(home, seed):
     dice, resolved = random.Random(seed), resolve({"home": home}, {})
+    print("up", flush=True)
     while True:
         client = await connect(resolved, workspace=None, write=True)
         try:
@@ -67,7 +68,7 @@ asyncio.run(main(sys.argv[1], int(sys.argv[2])))
 
 
 def _killed_after(home: Path, seed: int, seconds: float) -> dict[int, str]:
-    """Let the computer work, kill it, and return the events that it had acknowledged."""
+    """Let the computer work, kill it so long after its start, and return the events that it had acknowledged."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CHOIR_")}
     with subprocess.Popen(
         [sys.executable, "-c", WORKER, str(home), str(seed)],
@@ -75,10 +76,12 @@ def _killed_after(home: Path, seed: int, seconds: float) -> dict[int, str]:
         text=True,
         env=environment,
     ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
         time.sleep(seconds)
         process.send_signal(signal.SIGKILL)
-        assert process.stdout is not None
         lines = process.stdout.read().splitlines()
+    assert process.returncode == -signal.SIGKILL, "it ended by itself"
     whole = [line.split() for line in lines if line.count(" ") == 1]
     return {int(seq): name for seq, name in whole if len(name) == 36}
 
@@ -131,7 +134,7 @@ def test_nothing_acknowledged_is_lost_and_all_layers_agree_after_kill_9(tmp_path
     rounds = 60 if os.environ.get("CHOIR_SOAK") else 8
     acknowledged: dict[int, str] = {}
     for seed in range(rounds):
-        acknowledged |= _killed_after(tmp_path / "home", seed, dice.uniform(0.35, 1.5))
+        acknowledged |= _killed_after(tmp_path / "home", seed, dice.uniform(0.05, 1.2))
         asyncio.run(_verify(tmp_path / "home", acknowledged))
     assert len(acknowledged) > rounds
 

@@ -21,8 +21,10 @@ from msgspec import Struct
 from choiros.engines.log.memory import MemoryLog
 from choiros.engines.repository.memory import MemoryRepository
 from choiros.engines.tables.sqlite import SqliteTables
+from choiros.engines.witness.memory import MemoryWitness
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint
+from choiros.features.proof.commands import RotateKey, SignLog, TrustLog, WitnessLog
 from choiros.features.sessions.events import (
     MessageAdded,
     RunChanged,
@@ -68,7 +70,8 @@ class FlakyRepository(MemoryRepository):
 def desk(directory: Path) -> Desk:
     """Return the engines that the story is played out on."""
     settings = Settings(snapshots=SnapshotSettings(events_max=40))
-    return Desk(directory, repositories={"main": FlakyRepository()}, settings=settings)
+    witnesses = [MemoryWitness("stick")]
+    return Desk(directory, repositories={"main": FlakyRepository()}, settings=settings, witnesses=witnesses)
 
 
 async def story(at: Desk) -> Computer:
@@ -80,6 +83,7 @@ async def story(at: Desk) -> Computer:
     await computer.keep_snapshot()
     await _checkpoints(at, computer)
     await _conversation(at, computer)
+    await _proofs(computer)
     await _later(at, computer)
     return computer
 
@@ -148,6 +152,18 @@ async def _checkpoints(at: Desk, computer: Computer) -> None:
     await _answered(computer, PushCheckpoint("main", "/srv/nowhere.git"), "deny")
     asked = await computer.kernel.handle(CreateWorkspace("for the agent"), Context("me", source="agent"))
     assert isinstance(asked, Asked)
+
+
+async def _proofs(computer: Computer) -> None:
+    """Sign, change the key, and be a witness; of its own log, as no other one is here."""
+    system, me = Hand(computer, source="system"), Hand(computer)
+    await system.do(SignLog())
+    await me.do(RotateKey())
+    await system.do(SignLog())
+    last = computer.proof.last()
+    assert last is not None
+    await me.do(TrustLog(computer.proof.signing_keys()[-1].key))
+    await me.do(WitnessLog(f"old 0\n\n{last.note}"))
 
 
 async def _answered(computer: Computer, command: Struct, answer: Literal["allow", "deny"]) -> None:

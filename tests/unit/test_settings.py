@@ -14,7 +14,6 @@ from choiros.settings import (
     Resolved,
     Settings,
     allows_colour,
-    check_user,
     flat,
     keys,
     resolve,
@@ -109,20 +108,43 @@ def test_each_setting_comes_from_its_own_place(
     environment = {variable(key): OTHERS[key][1] for key, origin in chosen.items() if origin == "environment"}
     flags = {key: OTHERS[key][2] for key, origin in chosen.items() if origin == "flag"}
     resolved = at(home, text, flags, environment)
-    assert resolved.origins == {key: chosen.get(key, "default") for key in KEYS}
+    assert resolved.origins == {
+        **{key: chosen.get(key, "default") for key in KEYS},
+        "home": "environment",
+    }
 
 
 def test_the_data_directory_is_that_of_the_flag_the_environment_or_the_persons_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert resolve({}, {}).home == tmp_path / ".choir"
     assert resolve({}, {"CHOIR_HOME": ""}).home == tmp_path / ".choir"
-    assert resolve({}, {"CHOIR_HOME": "/x/y"}).home == Path("/x/y")
-    assert resolve({"home": "/z"}, {"CHOIR_HOME": "/x/y"}).home == Path("/z")
+    stages: list[tuple[Origin, Resolved, Path]] = [
+        ("default", resolve({}, {}), tmp_path / ".choir"),
+        ("environment", resolve({}, {"CHOIR_HOME": "/x/y"}), Path("/x/y")),
+        ("flag", resolve({"home": "/z"}, {"CHOIR_HOME": "/x/y"}), Path("/z")),
+    ]
+    for origin, resolved, home in stages:
+        assert (resolved.home, resolved.origins["home"]) == (home, origin)
     monkeypatch.chdir(tmp_path)
     assert resolve({"home": "here"}, {}).home == tmp_path / "here"
     assert resolve({}, {"CHOIR_HOME": "/x"}).file == Path("/x/choiros.toml")
+
+
+def test_without_any_home_a_person_is_told_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", unknown)
+    with pytest.raises(Rejected) as caught:
+        resolve({}, {})
+    assert caught.value.code == "config.no_home"
+    assert "CHOIR_HOME" in caught.value.fix
+    assert resolve({}, {"CHOIR_HOME": "/x"}).home == Path("/x")
+
+
+def test_an_empty_home_on_the_command_line_never_falls_back_to_another(tmp_path: Path) -> None:
+    assert refusal(tmp_path, None, {"home": ""}).code == "config.no_home"
 
 
 def test_the_environment_is_read_when_none_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,11 +168,14 @@ def test_an_empty_file_and_one_with_comments_alone_change_nothing(tmp_path: Path
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key != "user"])
-@pytest.mark.parametrize("value", ["many", "", "-1", "1.5", "1e3", "0x10", "true", "1" * 16, "7 8", "\udcff"])
+@pytest.mark.parametrize(
+    "value", ["many", "", "-1", "1.5", "1e3", "0x10", "true", "1" * 16, "7 8", "\udcff", "\uff11\uff12"]
+)
 def test_a_number_that_is_none_names_key_value_reason_and_fix(tmp_path: Path, key: str, value: str) -> None:
-    for error, origin in (
-        (refusal(tmp_path, None, {key: value}), "flag"),
-        (refusal(tmp_path, environment={variable(key): value}), "environment"),
+    """K-46: key, value, origin, reason, and a fix that names what must be changed."""
+    for error, origin, place in (
+        (refusal(tmp_path, None, {key: value}), "flag", "the command line"),
+        (refusal(tmp_path, environment={variable(key): value}), "environment", variable(key)),
     ):
         assert error.code == "config.bad_value"
         assert error.fields["key"] == key
@@ -158,6 +183,7 @@ def test_a_number_that_is_none_names_key_value_reason_and_fix(tmp_path: Path, ke
         assert f"({origin})" in error.message
         assert "must be a whole number" in error.message
         assert str(flat(Settings())[key]) in error.fix
+        assert place in error.fix
 
 
 @pytest.mark.parametrize("value", ["0", "-5", str(NUMBER_MAX + 1), str(10**30)])
@@ -167,7 +193,8 @@ def test_a_number_that_is_none_names_key_value_reason_and_fix(tmp_path: Path, ke
 def test_a_number_out_of_bounds_names_key_value_and_bounds(tmp_path: Path, key: str, value: str) -> None:
     error = refusal(tmp_path, as_toml(key, "7").replace("7", value))
     assert (error.code, error.fields["key"]) == ("config.bad_value", key)
-    assert f"'{key}' is {value}, but must be between 1 and {NUMBER_MAX}" in error.message
+    assert f"'{key}' is '{value}' (file), but must be between 1 and {NUMBER_MAX}" in error.message
+    assert str(tmp_path / "choiros.toml") in error.fix
 
 
 def test_numbers_that_may_be_zero_may(tmp_path: Path) -> None:
@@ -196,6 +223,7 @@ def test_a_user_that_could_cross_into_another_is_refused(tmp_path: Path, user: s
     error = refusal(tmp_path, None, {"user": user})
     assert error.code == "config.bad_user"
     assert "'user'" in error.message
+    assert "(flag)" in error.message
     assert "a-z" in error.fix
     assert len(error.message) < 250
     error.message.encode()
@@ -203,7 +231,7 @@ def test_a_user_that_could_cross_into_another_is_refused(tmp_path: Path, user: s
 
 @pytest.mark.parametrize("user", ["a", "anna", "a-b_c", "0", "a" * 64])
 def test_a_plain_user_is_taken(tmp_path: Path, user: str) -> None:
-    assert at(tmp_path, None, {"user": user}).settings.user == check_user(user) == user
+    assert at(tmp_path, None, {"user": user}).settings.user == user
 
 
 @pytest.mark.parametrize(
@@ -231,21 +259,42 @@ def test_an_unknown_key_elsewhere_is_refused_by_name(tmp_path: Path) -> None:
         (refusal(tmp_path, None, {"": "1"}), ""),
     ):
         assert (error.code, error.fields["key"]) == ("config.unknown_key", name)
-        assert "choir config" in error.fix
+        # 'choir config' would meet the same refusal, so it is no way out.
+        assert "choir config" not in error.fix
+        assert "files.size_bytes_max" in error.fix or "CHOIR_" in error.fix
 
 
 @pytest.mark.parametrize(
-    "content", [b"user = ", b"user = x", b"user = 'a'\nuser = 'b'", b"\xff\xfe", b"[", b"\x00", b"a = 1 = 2"]
+    "content",
+    [
+        b"user = ",
+        b"user = x",
+        b"user = 'a'\nuser = 'b'",
+        b"\xff\xfe",
+        b"[",
+        b"\x00",
+        b"a = 1 = 2",
+        b"a = " + b"[" * 5000,
+    ],
 )
 def test_a_file_that_cannot_be_read_is_refused_with_the_place(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "choiros.toml").write_bytes(content)
     error = refusal(tmp_path)
-    assert (error.code, error.fields["file"]) == ("config.unreadable", "choiros.toml")
+    place = str(tmp_path / "choiros.toml")
+    assert (error.code, error.fields["file"]) == ("config.unreadable", place)
+    assert place in error.message
+    assert "Correct that line" in error.fix
 
 
-def test_a_directory_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_a_place_where_no_settings_file_can_be_read_is_refused_as_such(tmp_path: Path) -> None:
     (tmp_path / "choiros.toml").mkdir()
-    assert refusal(tmp_path).code == "config.unreadable"
+    (tmp_path / "file").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    for home in (tmp_path, tmp_path / "file", tmp_path / "loop", tmp_path / ("x" * 300)):
+        error = refusal(home)
+        assert error.code == "config.unreadable"
+        assert "Errno" not in error.message
+        assert "--home" in error.fix
 
 
 # --- Writing ---
@@ -359,6 +408,27 @@ def test_writing_many_values_one_after_the_other_keeps_them_all(
         set_in_file(at(home), key, value=written[key])
     found = flat(at(home).settings)
     assert {key: str(found[key]) for key in written} == written
+
+
+def test_a_refused_value_is_told_with_the_default_and_not_with_the_present_value(tmp_path: Path) -> None:
+    with pytest.raises(Rejected) as caught:
+        set_in_file(at(tmp_path, "lock_timeout_s = 77\n"), "lock_timeout_s", value="soon")
+    assert "the default 10" in caught.value.fix
+
+
+def test_a_value_that_cannot_be_stored_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolved = at(tmp_path, KEPT)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        set_in_file(resolved, "user", value="anna")
+    assert [path.name for path in tmp_path.iterdir()] == ["choiros.toml"]
+    assert (tmp_path / "choiros.toml").read_text() == KEPT
 
 
 # --- Colour ---

@@ -29,8 +29,28 @@ class WrongUsage(Rejected):
     """The command line cannot be understood; nothing was tried."""
 
 
+class Help(Exception):  # noqa: N818 (no error: somebody asked for it)
+    """The page of a verb is wanted, and nothing else."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(page)
+        self.page = page
+
+
 class Parser(ArgumentParser):
     """The parser of one verb; what it cannot understand it raises as WrongUsage."""
+
+    def _get_values(self, action: Action, arg_strings: list[str]) -> object:
+        """Return what was given, also '--old=--': argparse takes that '--' for the end of the options."""
+        if action.option_strings and arg_strings == ["--"]:
+            value: object = self._get_value(action, "--")
+            return value if action.nargs is None else [value]
+        return super()._get_values(action, arg_strings)
+
+    def print_help(self, file: object = None) -> NoReturn:
+        """Raise Help, so that a page is printed like any other answer."""
+        del file
+        raise Help(self.format_help().rstrip())
 
     def error(self, message: str) -> NoReturn:
         """Raise WrongUsage."""
@@ -87,7 +107,7 @@ def parse(parser: Parser, words: Sequence[str]) -> Arguments:
     """Return the arguments in these words; raises WrongUsage."""
     values, unknown = parser.parse_known_args(words)
     if unknown:
-        raise _unexpected(parser, unknown[0])
+        raise _unexpected(parser, next((word for word in unknown if word != "--"), unknown[0]))
     return Arguments(cast("dict[str, object]", vars(values)))
 
 

@@ -26,6 +26,13 @@ READER_WAITS_S = 2
 """Who only looks does not wait long for others; what is recorded already can be shown at any time."""
 
 
+NOTES = {
+    "lock.held": "note: somebody else is changing files; the newest edits may be missing here.",
+    "lock.unavailable": "note: nothing can be written there now; the newest edits may be missing here.",
+}
+"""Why somebody who only looks may see what is recorded, and no more."""
+
+
 class Connect(Protocol):
     """Gives the client of a person's computer."""
 
@@ -64,9 +71,9 @@ class Call:
         try:
             client = await self._open(self._impatient(), write=True)
         except Unavailable as busy:
-            if busy.code != "lock.held":
+            if busy.code not in NOTES:
                 raise
-            self.screen.note("note: somebody else is changing files; the newest edits may be missing here.")
+            self.screen.note(NOTES[busy.code])
             client = await self._open(self.resolved, write=False)
         try:
             yield client

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from choiros.cli.arguments import Parser, amount, event_number
 from choiros.cli.call import Call
 from choiros.cli.client import CheckpointLine, Client, GitState, RestorePreview
@@ -145,8 +147,15 @@ def _declare_push(parser: Parser) -> None:
 async def _push(call: Call) -> int:
     async with call.client(write=True) as client:
         await call.place(client)
-        answer = await client.push(call.arguments.text("url"), call.arguments.text("branch"))
+        answer = await client.push(_address(call.arguments.text("url")), call.arguments.text("branch"))
     return await call.settle(answer)
+
+
+def _address(url: str) -> str:
+    """Return the address as another process understands it: a path is meant from where the person is."""
+    if "://" in url or not (url.startswith((".", "~", "/")) or Path(url).exists()):
+        return url
+    return str(Path(url).expanduser().resolve())
 
 
 ACTS = {
@@ -177,7 +186,7 @@ ACTS = {
         "Send the newest commit to another repository; a person must allow it.",
         (
             "choir checkpoints push ../backup.git",
-            "choir checkpoints push git@example.org:me/notes.git --branch laptop",
+            "choir checkpoints push ssh://git@example.org/me/notes.git --branch laptop",
         ),
         _push,
         _declare_push,

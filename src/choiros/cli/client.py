@@ -5,7 +5,7 @@ Every answer is plain data that `--json` prints as it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Raw, Struct
@@ -93,6 +93,8 @@ class Why(Struct, frozen=True):
     events: dict[int, EventLine]
     history: list[EventLine]
     """Every change of the path, the newest first; also given for files that are not text."""
+    causes: dict[int, EventLine] = {}
+    """What led to an event that wrote one of these lines, where that was more than the wish to write it."""
 
 
 class Difference(Struct, frozen=True):
@@ -219,7 +221,63 @@ class Status(Struct, frozen=True):
     events: int
     head: str
     pending_approvals: int
-    state: Literal["ready", "behind"]
+    state: Literal["ready", "behind", "read-only"]
+
+
+class Verification(Struct, frozen=True):
+    """What a check of the log found; the chain held, or there would be an error instead."""
+
+    first: int
+    last: int
+    root: str
+    signed: int
+    """How many signed points were compared with the log."""
+    signed_until: int
+    witnessed: int
+    """How many signatures of known witnesses were checked."""
+    claims: int
+    """How many points that are remembered elsewhere were compared."""
+    problems: list[tuple[int, str, str]]
+    """The event, what is wrong, and what to do."""
+    unasked: list[str]
+    """Witnesses that could not be asked, and why."""
+
+
+class ProofMade(Struct, frozen=True):
+    """A proof file for one event: `size` is how far the log had come when it was signed."""
+
+    seq: int
+    size: int
+    key: str
+    text: str
+
+
+class WitnessLine(Struct, frozen=True):
+    """What a witness took last, or why it did not."""
+
+    name: str
+    size: int
+    error: str
+
+
+class KeyState(Struct, frozen=True):
+    """With which key the log is signed, how far, and who has seen it; no key before the first signature."""
+
+    origin: str
+    keys: list[str]
+    """Every key that the log was ever signed with, the newest last."""
+    key: str | None
+    witness_key: str | None
+    """The same key as others must know it for whom this computer is a witness."""
+    is_here: bool
+    """Whether the private half is on this computer."""
+    signed: int
+    events: int
+    witnesses: list[WitnessLine]
+
+
+Progress = Callable[[int, int], None]
+"""Is told now and then how much is done, and of how much."""
 
 
 class Client(Protocol):
@@ -369,6 +427,42 @@ class Client(Protocol):
 
     async def collect(self, *, preview: bool) -> Collected:
         """Remove stored contents that no event names."""
+        ...
+
+    async def verify(self, first: int, last: int | None, *, progress: Progress | None) -> Verification:
+        """Check the log from event `first` to `last`, and against everybody who remembers it."""
+        ...
+
+    async def unsigned_from(self) -> int:
+        """Return the number of the first event that no signed point covers."""
+        ...
+
+    async def prove(self, what: int | str) -> ProofMade:
+        """Return the proof of an event, or of the newest event that changed a path."""
+        ...
+
+    async def key_state(self) -> KeyState:
+        """Return with which key the log is signed, how far, and what each witness said last."""
+        ...
+
+    async def sign(self) -> Changed | Asked:
+        """Sign the log as it is now, and show it to the witnesses."""
+        ...
+
+    async def rotate_key(self) -> Changed | Asked:
+        """Sign with a new key from now on."""
+        ...
+
+    async def trust_log(self, key: str) -> Changed | Asked:
+        """Be a witness for another log."""
+        ...
+
+    async def witness(self, request: str) -> str:
+        """Look at another log and return this computer's signature line."""
+        ...
+
+    async def witnessed(self, origin: str) -> str:
+        """Return the newest note of another log that this computer has signed, '' for none."""
         ...
 
     def watch(self) -> AsyncGenerator[Changed]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from choiros.cli.arguments import Parser, one_of
 from choiros.cli.call import Call
 from choiros.cli.exits import DONE
-from choiros.cli.verb import Verb, build
+from choiros.cli.verb import Verb, build, declare_everywhere
 from choiros.cli.verbs import ROOMS, load
 
 SHELLS = ("bash", "zsh")
@@ -36,6 +36,7 @@ def script_for(shell: str) -> str:
 def whole_parser() -> Parser:
     """Return one parser with every verb in it."""
     whole = Parser(prog="choir", add_help=True)
+    declare_everywhere(whole, visible=True)
     whole.add_argument("--version", action="store_true", help="print the version")
     rooms = whole.add_subparsers(parser_class=Parser)
     for name in ROOMS:

@@ -25,6 +25,12 @@ def explained(error: Exception) -> ChoirError:
     match error:
         case ChoirError():
             return error
+        case MemoryError():
+            return Unavailable(
+                "system.enomem",
+                "There is not enough memory for that. What was recorded before is safe.",
+                fix="Close other programs, or raise the limit (ulimit -v), then give the command again.",
+            )
         case OSError(errno=int(number)):
             name = errno.errorcode.get(number, "unknown").lower()
             where = f": {error.filename}" if error.filename else ""
@@ -40,3 +46,12 @@ def explained(error: Exception) -> ChoirError:
                 f"This is a bug in ChoirOS: {type(error).__name__}{': ' + words[0] if words else ''}.",
                 fix="Please report it with what the same command prints with --debug added.",
             )
+
+
+def unwritable(error: OSError) -> Unavailable:
+    """Return the error for an answer that could not be printed; what was asked for has happened all the same."""
+    return Unavailable(
+        "output.failed",
+        f"The answer could not be written: {error.strerror}.",
+        fix="Print it to another place. What the command changed is recorded all the same: see 'choir log'.",
+    )

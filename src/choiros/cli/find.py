@@ -21,7 +21,7 @@ def find(words: Sequence[str]) -> Found:
     cut = Words(words)
     if cut.name is None:
         return load("help"), "choir help", [*cut.front, *_only_help(cut.rest)]
-    if cut.name == "at" and not HELP.intersection(cut.rest[:1]):
+    if cut.name == "at" and not HELP.intersection(cut.rest[:2]):
         return find([*cut.front, *rewritten(cut.rest)])
     name, verb = f"choir {cut.name}", load(cut.name)
     if not verb.acts:

@@ -6,6 +6,7 @@ from choiros import __version__
 from choiros.cli.arguments import Parser
 from choiros.cli.call import Call
 from choiros.cli.exits import DONE
+from choiros.cli.show import Screen
 from choiros.cli.verb import Verb, build
 from choiros.cli.verbs import OVERVIEW, load, unknown
 
@@ -17,11 +18,15 @@ def _declare(parser: Parser) -> None:
 
 def _run(call: Call) -> int:
     if call.arguments.flag("version"):
-        _print(call, f"choir {__version__}", data={"version": __version__})
+        _print(call.screen, f"choir {__version__}", data={"version": __version__})
     else:
-        text = help_of(call.arguments.texts("words"))
-        _print(call, text, data={"help": text})
+        print_page(call.screen, help_of(call.arguments.texts("words")))
     return DONE
+
+
+def print_page(screen: Screen, page: str) -> None:
+    """Print a page of the help, as JSON too."""
+    _print(screen, page, data={"help": page})
 
 
 def help_of(words: list[str]) -> str:
@@ -36,12 +41,12 @@ def help_of(words: list[str]) -> str:
     return build(verb, program).format_help().rstrip()
 
 
-def _print(call: Call, text: str, *, data: dict[str, object]) -> None:
-    if call.screen.json:
-        call.screen.data(data)
+def _print(screen: Screen, text: str, *, data: dict[str, object]) -> None:
+    if screen.json:
+        screen.data(data)
     else:
         for line in text.splitlines():
-            call.screen.line(line)
+            screen.line(line)
 
 
 VERBS = {

@@ -47,7 +47,7 @@ def run(words: Sequence[str], connect: Connect | None = None) -> int:
     _prepare_streams()
     try:
         status = _carry_out(words, connect)
-        sys.stdout.flush()
+        _flush()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else DONE
     except KeyboardInterrupt:
@@ -57,6 +57,18 @@ def run(words: Sequence[str], connect: Connect | None = None) -> int:
     except Exception as error:
         return _reported(error, words)
     return status
+
+
+def _flush() -> None:
+    """Let everything that was printed be seen; raises Unavailable (`output.failed`)."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from choiros.cli.errors import unwritable
+
+        raise unwritable(error) from error
 
 
 def _prepare_streams() -> None:
@@ -76,13 +88,19 @@ def _carry_out(words: Sequence[str], connect: Connect | None) -> int:
 
         print(f"choir {__version__}")
         return DONE
-    from choiros.cli.arguments import parse
+    from choiros.cli.arguments import Help, parse
     from choiros.cli.call import Call
     from choiros.cli.find import find
     from choiros.cli.verb import build
 
     verb, program, rest = find(words)
-    arguments = parse(build(verb, program), rest)
+    try:
+        arguments = parse(build(verb, program), rest)
+    except Help as wanted:
+        from choiros.cli.help import print_page
+
+        print_page(screen_for(_switches(words)), wanted.page)
+        return DONE
     outcome = verb.run(Call(arguments, screen_for(arguments), connect=connect or _direct))
     if isinstance(outcome, int):
         return outcome
@@ -124,24 +142,39 @@ def _forget_output() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _switches(words: Sequence[str]) -> Arguments:
+    """Return how a call wants to be answered whose words were not, or could not be, understood."""
+    from choiros.cli.arguments import Arguments
+
+    options = words[: list(words).index("--")] if "--" in words else words
+    names = {"json": "--json", "no_color": "--no-color", "debug": "--debug"}
+    return Arguments({name: option in options for name, option in names.items()})
+
+
 def _reported(error: Exception, words: Sequence[str]) -> int:
     """Print an error and return the exit code."""
     from choiros.cli.arguments import Arguments, WrongUsage
     from choiros.cli.errors import explained
+    from choiros.kernel.errors import Unavailable
 
-    options = list(words)[: list(words).index("--")] if "--" in words else words
-    screen = screen_for(Arguments({"json": "--json" in options, "no_color": "--no-color" in options}))
+    switches = _switches(words)
+    screen = screen_for(switches)
     status = WRONG_USAGE if isinstance(error, WrongUsage) else FAILED
     try:
-        if "--debug" in options:
+        if switches.flag("debug"):
             import traceback
 
             traceback.print_exception(error)
         screen.trouble(explained(error), status)
-        sys.stdout.flush()
-    except OSError:
-        # The exit code still tells.
+        _flush()
+    except BrokenPipeError:
         _forget_output()
+    except (OSError, Unavailable):
+        _forget_output()
+        if screen.json:
+            # Where programs would read it nothing arrives: a person may see it on the other stream.
+            with contextlib.suppress(OSError):
+                screen_for(Arguments({})).trouble(explained(error), status)
     return status
 
 

@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 
 import msgspec
@@ -31,7 +31,7 @@ _CODES: dict[Colour, str] = {
 _CONTROLS = re.compile("[^\x20-\x7e]")
 _DIFF_COLOURS: dict[str, Colour] = {"+": "green", "-": "red", "@": "cyan"}
 ELLIPSIS = "..."
-WIDTH_MIN = 30
+WIDTH_MIN = 60
 
 
 class Paint(NamedTuple):
@@ -113,6 +113,19 @@ def _escaped(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
+@contextlib.contextmanager
+def _written() -> Generator[None]:
+    """Tell a full disk behind the output from one behind the data; raises Unavailable (`output.failed`)."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        from choiros.cli.errors import unwritable
+
+        raise unwritable(error) from error
+
+
 class Screen:
     """Where a call prints, and how."""
 
@@ -131,14 +144,18 @@ class Screen:
 
     def line(self, *parts: Part) -> None:
         """Print one line for people."""
-        self._out.write("".join(map(self._shown, parts)) + "\n")
+        self._put("".join(map(self._shown, parts)) + "\n")
 
     def row(self, *parts: Part, tail: Sequence[Part] = ()) -> None:
-        """Print one line of a table: on a terminal it is cut to the width, in front of its tail."""
-        if not self.is_terminal:
+        """Print one line of a table: on a terminal it is cut to the width, in front of its tail.
+
+        On a narrow terminal it is wrapped instead: what is cut off there would be the very thing it tells.
+        """
+        width = shutil.get_terminal_size().columns
+        if not self.is_terminal or width < WIDTH_MIN:
             self.line(*parts, *tail)
             return
-        room = max(shutil.get_terminal_size().columns, WIDTH_MIN) - sum(columns(_plain(one)) for one in tail)
+        room = width - sum(columns(_plain(one)) for one in tail)
         fitting: list[Part] = []
         for part in parts:
             short = cut(one_line(_plain(part)), room)
@@ -156,26 +173,27 @@ class Screen:
     def diff(self, text: str) -> None:
         """Print a unified diff: safe and coloured on a terminal, exact into a pipe."""
         if not self.is_terminal:
-            self._out.write(text)
+            self._put(text)
             return
         for line in text.splitlines():
             colour: Colour | None = "bold" if _is_file_line(line) else _DIFF_COLOURS.get(line[:1])
             shown = printable(line)
-            self._out.write((self._painted(shown, colour) if colour else shown) + "\n")
+            self._put((self._painted(shown, colour) if colour else shown) + "\n")
 
     def text(self, text: str) -> None:
         """Print foreign text with its lines; on a terminal nothing in it is hidden or obeyed."""
-        self._out.write(printable(text) if self.is_terminal else text)
+        self._put(printable(text) if self.is_terminal else text)
 
     def raw(self, chunk: bytes) -> None:
         """Print bytes as they are."""
-        self._out.flush()
-        self._out.buffer.write(chunk)
-        self._out.buffer.flush()
+        with _written():
+            self._out.flush()
+            self._out.buffer.write(chunk)
+            self._out.buffer.flush()
 
     def data(self, value: Struct | dict[str, object]) -> None:
         """Print one line of JSON."""
-        self._out.write(as_json(value) + "\n")
+        self._put(as_json(value) + "\n")
 
     def note(self, *parts: Part) -> None:
         """Tell a person something that is not the answer itself; programs that want JSON are not bothered."""
@@ -189,7 +207,7 @@ class Screen:
             return
         # What was printed before comes first, if it can be printed at all.
         with contextlib.suppress(OSError):
-            self.flush()
+            self._out.flush()
         lines = (Paint(error.message, "red"), f"fix: {error.fix}", Paint(f"code: {error.code}", "dim"))
         self._err.write("".join(self._shown(line) + "\n" for line in lines))
 
@@ -197,17 +215,22 @@ class Screen:
         """Return what the person answers, in lower case; None when nobody is there, or nobody any more."""
         if not self.asks or self.keys is None:
             return None
-        self._out.write(f"{one_line(question)} ")
-        self._out.flush()
+        self._put(f"{one_line(question)} ")
+        self.flush()
         answer = self.keys.readline()
         if not answer:
-            self._out.write("\n")
+            self._put("\n")
             return None
         return answer.strip().lower()
 
     def flush(self) -> None:
         """Let everything that was printed be seen."""
-        self._out.flush()
+        with _written():
+            self._out.flush()
+
+    def _put(self, text: str) -> None:
+        with _written():
+            self._out.write(text)
 
     def _shown(self, part: Part) -> str:
         text = one_line(_plain(part))

@@ -7,6 +7,12 @@ from choiros.cli.exits import DONE
 from choiros.cli.show import amount_of
 from choiros.cli.verb import Verb
 
+STATES = {
+    "ready": "ready",
+    "behind": "behind the log: 'choir rebuild' brings it up",
+    "read-only": "read-only, because the log is not what it was: 'choir verify' tells where",
+}
+
 
 async def _status(call: Call) -> int:
     async with call.client(write=False) as client:
@@ -17,7 +23,7 @@ async def _status(call: Call) -> int:
         return DONE
     waiting = found.pending_approvals
     approvals = f"{amount_of(waiting, 'request')} waiting: 'choir approvals'" if waiting else "none waiting"
-    state = "ready" if found.state == "ready" else "behind the log: 'choir rebuild' brings it up"
+    state = STATES[found.state]
     screen.fields(
         [
             ("user", found.user),

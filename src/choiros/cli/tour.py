@@ -1,4 +1,4 @@
-"""The first tour: six real commands on a computer that is thrown away afterwards."""
+"""The first tour: seven real commands on a computer that is thrown away afterwards."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ STEPS = (
     ),
     Step("Ask who wrote each line, when, and in which run.", ("why", "list.md")),
     Step(
-        "Take the run back. Without --yes it would show this first, and ask.", ("undo", "breakfast", "--yes")
+        "Take the run back. Without --yes it would first show what changes, and ask.",
+        ("undo", "breakfast", "--yes"),
     ),
     Step("Bring it back. An undo is an event too, so nothing is ever lost.", ("redo", "--yes")),
     Step("Look at the file as it is now.", ("cat", "list.md")),

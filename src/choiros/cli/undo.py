@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+
 from choiros.cli.arguments import Arguments, Parser, WrongUsage, event_number
 from choiros.cli.call import Call
 from choiros.cli.client import Client, UndoPreview
@@ -99,8 +101,16 @@ def _wanted(given: Arguments) -> tuple[str | None, int | None, int | None]:
             fix="Name only one of RUN, SEQ, --run RUN and --to SEQ.",
         )
     if target is not None and target.isascii() and target.isdecimal():
-        return None, event_number(target[:15]), None
+        return None, _event(target), None
     return target if run is None else run, None, since
+
+
+def _event(target: str) -> int:
+    try:
+        return event_number(target)
+    except ArgumentTypeError as error:
+        fix = "If it is the name of a run: choir undo --run RUN."
+        raise WrongUsage("usage.bad_value", f"'choir undo': {error}", fix=fix) from error
 
 
 async def _undo(call: Call) -> int:

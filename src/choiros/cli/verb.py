@@ -46,7 +46,7 @@ def build(verb: Verb, program: str, *, visible: bool = False) -> Parser:
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    _declare_everywhere(parser, visible=visible)
+    declare_everywhere(parser, visible=visible)
     if verb.acts:
         acts = parser.add_subparsers(title="what it can do", metavar="ACT", parser_class=Parser)
         for name, act in verb.acts.items():
@@ -65,7 +65,8 @@ def _epilog(verb: Verb) -> str:
     return f"examples:\n{examples}\n\n{EXITS}\n\n{EVERYWHERE}"
 
 
-def _declare_everywhere(parser: Parser, *, visible: bool) -> None:
+def declare_everywhere(parser: Parser, *, visible: bool) -> None:
+    """Declare the options that every verb has."""
     for name, sentence in SWITCHES.items():
         parser.add_argument(name, action="store_true", help=sentence if visible else SUPPRESS)
     for name, (metavar, sentence) in VALUED.items():

@@ -32,6 +32,10 @@ ROOMS = {
     "checkpoints": "checkpoints",
     "workspaces": "workspaces",
     "approvals": "approvals",
+    "verify": "proof",
+    "prove": "proof",
+    "keys": "proof",
+    "witness": "proof",
     "watch": "upkeep",
     "rebuild": "upkeep",
     "gc": "upkeep",
@@ -57,6 +61,8 @@ go back  undo, redo          take back the last change, a run, an event ...
          checkpoint(s)       name this state; list, compare, restore, push
 arrange  workspaces          several folders: new, add, use, rename, archive, rm
          approvals           questions that wait for a person
+prove    verify, prove       check the log; write a proof for somebody else
+         keys, witness       who signs it; see the logs of other computers
 repair   rebuild, gc         derive everything again; remove what nothing names
 shell    completion, help    complete words in bash and zsh; this page
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from choiros.cli.arguments import Parser, completes
+from choiros.cli.arguments import NUMBER_DIGITS_MAX, Parser, completes
 from choiros.cli.call import Call
 from choiros.cli.client import Blamed, Client, EventDetail, EventLine, Why
 from choiros.cli.exits import DONE
@@ -45,8 +45,9 @@ async def _why(call: Call) -> int:
 def split(text: str) -> tuple[str, int | None]:
     """Return the path and, where it ends in ':' and digits, the number of the line."""
     path, colon, number = text.rpartition(":")
-    if colon and path and number.isascii() and number.isdecimal():
-        return path, int(number[:15])
+    is_number = number.isascii() and number.isdecimal() and len(number) <= NUMBER_DIGITS_MAX
+    if colon and path and is_number:
+        return path, int(number)
     return text, None
 
 
@@ -91,6 +92,9 @@ def _print_all(screen: Screen, found: Why) -> None:
     )
     for event in events:
         show_line(screen, event)
+        cause = found.causes.get(event.seq)
+        if cause is not None:
+            screen.row(Paint(f"        because of {cause.seq}: ", "dim"), cause.sentence)
 
 
 def _gutter(event: EventLine | None, seq: int, *, width: int) -> Paint:

@@ -122,8 +122,10 @@ async def _named(client: Client, name: str) -> WorkspaceLine:
 def _show_removal(screen: Screen, line: WorkspaceLine) -> None:
     screen.line(f"This removes the workspace '{line.name}' with {amount_of(line.files, 'path')}.")
     screen.line(f"Its folder: {line.folder}")
-    screen.line("A folder that ChoirOS made is removed; one of your own stays as it is.")
-    screen.line("The log keeps everything: 'choir undo' or 'choir workspaces open' brings it back.")
+    screen.line(
+        "A folder that ChoirOS made is emptied of what the log keeps; one of your own stays as it is."
+    )
+    screen.line(f"The log keeps everything: 'choir workspaces open {line.name}' brings it back.")
 
 
 def _verb(sentence: str, act: Literal["new", "use", "archive", "open"]) -> Verb:
@@ -154,7 +156,7 @@ ACTS = {
     "archive": _verb("Put a workspace away: nothing in it changes until it is opened again.", "archive"),
     "open": _verb("Bring an archived or removed workspace back.", "open"),
     "rm": Verb(
-        "Remove a workspace; the log keeps everything, so it can be undone.",
+        "Remove a workspace; the log keeps everything, and 'choir workspaces open' brings it back.",
         ("choir workspaces rm garden --preview", "choir workspaces rm garden --yes"),
         _rm,
         _declare_rm,

@@ -12,8 +12,9 @@ class BlobStore(Protocol):
     async def put(self, chunks: AsyncIterator[bytes] | bytes) -> str:
         """Take the content in constant memory and return its SHA-256 in hexadecimal.
 
-        It can be read at once, and is durable after the next `flush`. Raises Rejected (`blob.too_large`) beyond
-        the size limit and Unavailable (`blob.unavailable`) when it cannot be written; then no trace is left.
+        It can be read at once, and is durable after the next `flush`; where the same content was here before but
+        has been damaged since, it is whole again. Raises Rejected (`blob.too_large`) beyond the size limit and
+        Unavailable (`blob.unavailable`) when it cannot be written; then no trace is left.
         """
         ...
 

@@ -84,6 +84,11 @@ class Kernel:
         self._projectors = projectors
         self._reactors = reactors
         self._turn = asyncio.Lock()
+        self._fault: Corrupt | None = None
+
+    def stop(self, fault: Corrupt) -> None:
+        """Refuse every wish from now on, because what is stored is not what was stored."""
+        self._fault = fault
 
     async def propose(self, command: Struct, context: Context) -> Proposal:
         """Return what a command would record if it were handled now; nothing happens."""
@@ -96,6 +101,8 @@ class Kernel:
         what it is about, and whatever its rule raises. Without a return value nothing was recorded but, for a
         blocked command, the verdict.
         """
+        if self._fault is not None:
+            raise self._fault
         for _ in range(ATTEMPTS):
             position = self._projectors.position()
             proposal = await self._proposed(command, context)

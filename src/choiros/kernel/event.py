@@ -196,6 +196,16 @@ def open_records(records: Sequence[Record], after: Point) -> list[Head]:
     Raises Corrupt, naming the place, when a byte of one is not what was appended there.
     """
     heads: list[Head] = []
+    try:
+        _open_each(records, after, heads=heads)
+    except TypeError as error:
+        # A changed byte can turn the bytes of a column into a number, or into nothing.
+        raise broken(after.seq + len(heads) + 1, "a column holds another kind of value") from error
+    return heads
+
+
+def _open_each(records: Sequence[Record], after: Point, *, heads: list[Head]) -> None:
+    """Add the head of each record that fits."""
     prev, decode, sha256 = after.hash, _head_decoder.decode, _sha256
     for seq, record in enumerate(records, after.seq + 1):
         # This loop is written out in full because every read of the log goes through it.
@@ -215,7 +225,6 @@ def open_records(records: Sequence[Record], after: Point) -> list[Head]:
             raise broken(seq, "its payload is not the one that was appended")
         heads.append(head)
         prev = digest
-    return heads
 
 
 def _unlinked(seq: int, found: int) -> Corrupt:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Sequence
 
 from choiros.kernel.errors import Corrupt, Rejected, Unavailable
-from choiros.kernel.event import GENESIS, Draft, Event, Point, Record, broken, open_records
+from choiros.kernel.event import GENESIS, Draft, Event, Head, Point, Record, broken, open_records
 from choiros.kernel.log import EventLog
 from choiros.kernel.registry import Registry
 
@@ -72,6 +72,15 @@ class Journal:
                 events, size_bytes = [], 0
         if events:
             yield events
+
+    async def heads(
+        self, after: Point, *, until: int | None = None
+    ) -> AsyncIterator[list[tuple[Head, Record]]]:
+        """Return the stored records behind a place with their heads, each checked; no payload is read."""
+        limit = None if until is None else max(until - after.seq, 0)
+        async for records in self._log.read(self.user, after.seq, limit=limit, batch=READ):
+            yield list(zip(open_records(records, after), records, strict=True))
+            after = Point(records[-1].seq, records[-1].hash)
 
     async def follow(self, after: Point) -> AsyncIterator[list[Event]]:
         """Return every event behind a place, then wait for new ones, for ever."""

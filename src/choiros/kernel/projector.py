@@ -144,7 +144,8 @@ def shorter(head: Point, position: Point) -> Corrupt:
     return Corrupt(
         "log.shorter",
         f"The log ends at event {head.seq}, but the views have seen event {position.seq} of another history.",
-        fix="Nothing was changed. The log was cut or replaced: restore log.db from a backup. If the log is "
-        "right and the views are not, run 'choir rebuild'.",
+        fix="Nothing was changed. The log was cut or replaced: put the newest log.db that you have in its place. "
+        "If this log is the right one, move state.sqlite away: the views are made again from the log, and what "
+        "the folders hold beyond it is recorded.",
         seq=head.seq,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from typing import Protocol
 
-from choiros.kernel.errors import ChoirError
+from choiros.kernel.errors import ChoirError, Corrupt
 from choiros.kernel.event import Event
 from choiros.kernel.journal import Journal
 from choiros.kernel.projector import seen_by_all
@@ -44,11 +44,15 @@ class ReactorRunner:
         self._reactors = tuple(reactors)
         self._turn = asyncio.Lock()
 
-    def prepare(self, start: int) -> None:
-        """Make the cursors that are missing; a new reactor starts behind event `start`."""
+    def prepare(self, start: int, *, earlier: Mapping[str, int] | None = None) -> None:
+        """Make the cursors that are missing; a new reactor starts behind event `start`, or the one in `earlier`.
+
+        A power cut can take all cursors: one that has left announced effects without an outcome begins there.
+        """
+        first = earlier or {}
         with self._tables.transaction():
             self._tables.script(CURSORS)
-            rows = [(reactor.name, start) for reactor in self._reactors]
+            rows = [(reactor.name, first.get(reactor.name, start)) for reactor in self._reactors]
             self._tables.run("INSERT OR IGNORE INTO reactors VALUES (?, ?)", rows)
 
     async def catch_up(self) -> dict[str, ChoirError]:
@@ -92,6 +96,13 @@ class ReactorRunner:
             self._tables.run("UPDATE reactors SET seq = ? WHERE name = ?", [(events[-1].seq, reactor.name)])
 
     def _seen(self, name: str) -> int:
-        seq = self._tables.query("SELECT seq FROM reactors WHERE name = ?", (name,))[0][0]
+        rows = self._tables.query("SELECT seq FROM reactors WHERE name = ?", (name,))
+        if not rows:
+            raise Corrupt(
+                "state.damaged",
+                f"The derived tables do not know any more how far '{name}' has come.",
+                fix="Nothing is lost: they are derived from the log. Run 'choir rebuild'.",
+            )
+        seq = rows[0][0]
         assert isinstance(seq, int)
         return seq

@@ -68,13 +68,13 @@ class Cabinet(Protocol):
         ...
 
     def save(self, tables: Tables, seq: int) -> Snapshot:
-        """Keep a copy of the tables as the snapshot of an event, durably."""
+        """Keep a copy of the tables as the snapshot of an event, durably; raises Unavailable."""
         ...
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the kept snapshots, the newest first."""
+        """Return the kept snapshots, the newest first; the lock must be held."""
         ...
 
-    def drop(self, snapshot: Snapshot) -> None:
-        """Remove a snapshot."""
+    def drop(self, snapshot: Snapshot | None) -> None:
+        """Remove a snapshot, or (None) what `beside` opened and closed and nothing will switch to."""
         ...

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import TypeAlias
 
 import pytest
@@ -175,6 +175,18 @@ class BlobContract:
             await collect(blobs, digest)
         assert raised.value.code == "blob.damaged"
         assert raised.value.fields["digest"] == digest
+
+    @pytest.mark.parametrize("wrong", [b"", b"xontent", b"conten", b"contentt", b"\0" * 7])
+    @pytest.mark.parametrize("chunks", [[b"content"], [b"con", b"tent"]])
+    async def test_damaged_content_is_whole_again_when_it_is_put_again(
+        self, blobs: BlobStore, harm: Harm, crash: Crash, wrong: bytes, chunks: Sequence[bytes]
+    ) -> None:
+        digest = await blobs.put(b"content")
+        await blobs.flush()
+        harm(digest, wrong)
+        await blobs.put(stream(chunks))
+        await blobs.flush()
+        assert await collect(crash(), digest) == b"content"
 
     async def test_damage_in_the_last_byte_of_large_content_is_found(
         self, blobs: BlobStore, harm: Harm

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from choiros.kernel.errors import Corrupt
+from choiros.kernel.errors import Corrupt, Unavailable
 from choiros.kernel.tables import Cabinet, Row, Snapshot, Tables, Value
 
 MakeTables: TypeAlias = Callable[[], Tables]
@@ -322,6 +322,21 @@ class CabinetContract:
         cabinet.drop(kept[1])
         cabinet.drop(kept[1])
         assert [snapshot.seq for snapshot in cabinets().snapshots()] == [20, 9]
+
+    def test_what_was_made_beside_for_nothing_can_be_dropped(self, cabinets: MakeCabinet) -> None:
+        cabinet = cabinets()
+        current = filled(cabinet.open())
+        kept = cabinet.save(current, 7)
+        current.close()
+        filled(cabinet.beside(None)).close()
+        cabinet.drop(None)
+        cabinet.drop(None)
+        with pytest.raises(Unavailable):
+            cabinet.switch()
+        assert cabinet.snapshots() == [kept]
+        again = cabinets().open()
+        assert contents(again) == ROWS
+        again.close()
 
     def test_a_snapshot_that_was_changed_is_refused_and_named(
         self, cabinets: MakeCabinet, harm: Harm

@@ -2,8 +2,9 @@
 
 from choiros.wiring.computer import Computer
 from choiros.wiring.disk import disk_parts
+from choiros.wiring.garbage import unnamed
 from choiros.wiring.opening import open_computer
-from choiros.wiring.parts import Folders, Parts, checks, projectors, registry
+from choiros.wiring.parts import Folders, Parts, checks, projectors, registry, verify_signature
 from choiros.wiring.repair import Rebuilt, rebuild
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "projectors",
     "rebuild",
     "registry",
+    "unnamed",
+    "verify_signature",
 ]

@@ -17,12 +17,16 @@ from choiros.features.checkpoints.decide import command_types as checkpoint_comm
 from choiros.features.checkpoints.react import AutomaticCheckpoints, Committer
 from choiros.features.checkpoints.view import CheckpointsView
 from choiros.features.files.capture import Capturer
-from choiros.features.files.ignore import Ignore
 from choiros.features.files.load import FilesLoader
 from choiros.features.files.load import command_types as file_commands
 from choiros.features.files.react import Merger
 from choiros.features.files.reverse import FilesReverser
 from choiros.features.files.view import FilesView, ShownTable
+from choiros.features.proof.commands import SignLog
+from choiros.features.proof.decide import ProofLoader
+from choiros.features.proof.decide import command_types as proof_commands
+from choiros.features.proof.react import SignatureMemory, WitnessCalls
+from choiros.features.proof.view import ProofView
 from choiros.features.undo.decide import Planner
 from choiros.features.undo.decide import command_types as undo_commands
 from choiros.features.undo.view import UndoView
@@ -47,6 +51,7 @@ if TYPE_CHECKING:
     from msgspec import Struct
 
     from choiros.features.files.commands import CaptureFiles
+    from choiros.kernel.errors import Corrupt
     from choiros.kernel.event import Event, Source
     from choiros.kernel.repository import Repository
     from choiros.kernel.tables import Snapshot, Tables
@@ -61,7 +66,6 @@ class Computer:
         self.settings = settings
         self.tables = tables
         self.holds_lock = False
-        self.left_out = Ignore("", checkpoint=True).matches
         self.journal = Journal(parts.log, registry(), user=settings.user)
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
@@ -70,9 +74,12 @@ class Computer:
         self.approvals = ApprovalsView(tables)
         self.checkpoints = CheckpointsView(tables)
         self.undo_view = UndoView(tables)
+        self.proof = ProofView(tables)
+        self.proofs = ProofLoader(self.proof, self.journal, signer=parts.signer, clock=parts.clock)
+        self.fault: Corrupt | None = None
         self.folders = Folders(self.workspaces, parts.folder)
         self.files_loader = FilesLoader(self.files, parts.blobs, workspaces=self.workspaces)
-        capturer = Capturer(
+        self._capturer = Capturer(
             view=self.files,
             shown=self.shown,
             loader=self.files_loader,
@@ -81,7 +88,12 @@ class Computer:
             record=self._captured,
         )
         self.merger = Merger(
-            self.folders, capturer, view=self.files, shown=self.shown, blobs=parts.blobs, clock=parts.clock
+            self.folders,
+            self._capturer,
+            view=self.files,
+            shown=self.shown,
+            blobs=parts.blobs,
+            clock=parts.clock,
         )
         reversers = [
             FilesReverser(self.files, parts.blobs, check_open=self.workspaces.check_open),
@@ -91,7 +103,15 @@ class Computer:
         self.projectors = ProjectorRunner(self.journal, tables, projectors=projectors(self.journal.registry))
         self.automatic = self._automatic_checkpoints()
         self.reactors = ReactorRunner(
-            self.journal, tables, reactors=[self.merger, self._committer(), self.automatic]
+            self.journal,
+            tables,
+            reactors=[
+                self.merger,
+                self._committer(),
+                self.automatic,
+                SignatureMemory(parts.signer, user=settings.user),
+                WitnessCalls(self.proof, parts.witnesses, handle=self._reported),
+            ],
         )
         self.kernel = Kernel(
             self.journal,
@@ -115,6 +135,7 @@ class Computer:
             *approval_commands(ApprovalsLoader(self.approvals)),
             *checkpoint_commands(points),
             *snapshot_commands(),
+            *proof_commands(self.proofs),
             *workspace_commands(WorkspacesLoader(self.workspaces)),
         ]
 
@@ -122,8 +143,9 @@ class Computer:
         return Committer(
             self.files,
             self.repository,
+            view=self.checkpoints,
             blobs=self.parts.blobs,
-            leave_out=self.left_out,
+            rules=self.files_loader,
             handle=self._reported,
         )
 
@@ -153,7 +175,13 @@ class Computer:
 
     async def _captured(self, command: CaptureFiles, source: Source) -> Sequence[Event]:
         outcome = await self.kernel.handle(command, Context(self.settings.user, source=source))
-        return outcome.facts if isinstance(outcome, Done) else ()
+        if not isinstance(outcome, Done):
+            return ()
+        if outcome.events and self.projectors.position().seq < outcome.events[-1].seq:
+            # Compared with views that lack what was just recorded, the folder would seem to hold too much, and
+            # what a person made there would be taken away.
+            raise outcome.troubles[0]
+        return outcome.facts
 
     async def _reported(self, command: Struct) -> Done | Asked:
         return await self.kernel.handle(command, Context(self.settings.user, source="system"))
@@ -161,11 +189,30 @@ class Computer:
     async def start(self) -> None:
         """Bring every view and effect up to the log; on the very first start make the first workspace."""
         self.projectors.prepare()
+        before = self.projectors.position()
         position = await self.projectors.catch_up()
-        self.reactors.prepare(position.seq)
+        await self.proofs.check_tail(self.parts.signer.remembered(self.settings.user))
+        # Views behind the log have lost their newest changes, and with them what was known about the folders.
+        self._capturer.is_memory_old = 0 < before.seq < position.seq
+        waiting = self.checkpoints.open_since()
+        self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
         await self.reactors.catch_up()
         if not self.workspaces.all():
             await self.kernel.handle(CreateWorkspace("main"), Context(self.settings.user, source="system"))
+
+    def stop(self, fault: Corrupt) -> None:
+        """Change nothing any more, because the log is not what it was; what is known can still be looked at."""
+        self.fault = fault
+        self.kernel.stop(fault)
+
+    async def sign_when_due(self) -> None:
+        """Sign the log when enough has happened since the last time, or enough time has passed."""
+        wanted, last = self.settings.proof, self.proof.last()
+        since, head = last.seq if last else 0, self.projectors.position().seq
+        begun = self.audit.time_of(since + 1)
+        is_old = begun is not None and self.parts.clock.now_ms() - begun >= wanted.minutes_max * 60_000
+        if is_old or head - since >= wanted.events_max:
+            await self._reported(SignLog())
 
     async def keep_snapshot(self) -> Snapshot | None:
         """Keep a snapshot of the tables when enough has happened since the last one, and drop the oldest."""

@@ -13,8 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from choiros.kernel.lock import Lock
+    from choiros.kernel.tables import Tables
     from choiros.settings import Settings
     from choiros.wiring.parts import Parts
+
+
+BREAKS = frozenset({"log.broken", "log.shorter", "log.rolled_back", "log.forked", "signer.damaged"})
+"""Breaks of the log after which a computer still opens, to be looked at."""
 
 
 async def open_computer(
@@ -39,19 +44,41 @@ async def open_computer(
 async def _opened(
     parts: Parts, settings: Settings, *, fresh: bool, notice: Callable[[str], None]
 ) -> Computer:
+    tables: Tables | None = None
     try:
         tables = parts.cabinet.open()
+        if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
+            # They are gone: made again from the newest snapshot, not from the first event.
+            await rebuild(parts, settings)
+            tables = parts.cabinet.open()
         computer = Computer(parts, settings, tables=tables)
         if fresh:
-            await computer.start()
+            await _started(computer, notice)
     except (Corrupt, Stale) as trouble:
         if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
             raise
         notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+        if tables is not None:
+            tables.close()
         await rebuild(parts, settings)
         computer = Computer(parts, settings, tables=parts.cabinet.open())
-        await computer.start()
+        await _started(computer, notice)
     return computer
+
+
+async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
+    """Start the computer; one whose log is not what it was can be looked at, and changes nothing."""
+    try:
+        await computer.start()
+    except Corrupt as fault:
+        if fault.code not in BREAKS:
+            raise
+        notice(f"READ-ONLY: {fault.message} {fault.fix}")
+        computer.stop(fault)
+
+
+def _are_empty(tables: Tables) -> bool:
+    return not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:

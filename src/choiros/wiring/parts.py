@@ -19,6 +19,9 @@ from choiros.features.checkpoints.view import CheckpointsProjector
 from choiros.features.files.check import ProtectedNames, WorkspaceChanges
 from choiros.features.files.events import EVENTS as FILE_EVENTS
 from choiros.features.files.view import FilesProjector
+from choiros.features.proof.check import ProofsAreKept
+from choiros.features.proof.events import EVENTS as PROOF_EVENTS
+from choiros.features.proof.view import ProofProjector
 from choiros.features.sessions.events import EVENTS as SESSION_EVENTS
 from choiros.features.sessions.view import SessionsProjector
 from choiros.features.undo.check import UndoAllowed
@@ -38,9 +41,11 @@ if TYPE_CHECKING:
     from choiros.kernel.log import EventLog
     from choiros.kernel.projector import Projector
     from choiros.kernel.repository import Repository
+    from choiros.kernel.signer import Signer
     from choiros.kernel.tables import Cabinet
     from choiros.kernel.tree import Tree
     from choiros.kernel.watch import Watcher
+    from choiros.kernel.witness import Witness
 
 REGISTRY_TYPES = (
     *GATE_EVENTS,
@@ -48,6 +53,7 @@ REGISTRY_TYPES = (
     *APPROVAL_EVENTS,
     *CHECKPOINT_EVENTS,
     *FILE_EVENTS,
+    *PROOF_EVENTS,
     *SESSION_EVENTS,
     *UNDO_EVENTS,
     *WORKSPACE_EVENTS,
@@ -73,6 +79,7 @@ def projectors(known: Registry) -> list[Projector]:
         ),
         ApprovalsProjector(),
         CheckpointsProjector(),
+        ProofProjector(),
         SessionsProjector(),
     ]
 
@@ -88,6 +95,7 @@ def checks() -> list[Check]:
         CheckpointsQuiet(),
         LeavingAsks(),
         SystemReports(),
+        ProofsAreKept(),
     ]
 
 
@@ -112,6 +120,15 @@ class Parts(Struct, frozen=True):
     """Says where the folder of a workspace is, named likewise."""
     watcher: Callable[[str, str | None, Skip], Watcher]
     """Gives a watcher of the folder of a workspace, named likewise, that leaves out what a rule says."""
+    signer: Signer
+    witnesses: tuple[Witness, ...] = ()
+
+
+def verify_signature(public: bytes, message: bytes, *, signature: bytes) -> bool:
+    """Return whether a signature is one of this key over this message; for who has no computer open."""
+    from choiros.engines.signer.memory import MemorySigner  # noqa: PLC0415
+
+    return MemorySigner().verify(public, message, signature=signature)
 
 
 class Folders:

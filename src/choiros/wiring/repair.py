@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from choiros.features.audit.events import SnapshotKept
 from choiros.features.files.view import ABOUT_FOLDERS
-from choiros.kernel.errors import Corrupt, Rejected
+from choiros.kernel.errors import Corrupt, Rejected, Unavailable
 from choiros.kernel.journal import Journal
 from choiros.kernel.projector import ProjectorRunner, Stale
 from choiros.kernel.reactor import CURSORS
@@ -39,16 +39,30 @@ async def rebuild(parts: Parts, settings: Settings, *, full: bool = False) -> Re
     `full` reads the log from its beginning instead of from the newest snapshot that the log vouches for.
     """
     journal = Journal(parts.log, registry(), user=settings.user)
-    snapshot, tables = await _beginning(parts.cabinet, journal, full=full)
+    is_whole = False
+    try:
+        rebuilt = await _made_beside(parts.cabinet, journal, full=full)
+        is_whole = True
+    finally:
+        if not is_whole:
+            # On a full disk, what such an attempt leaves behind would keep everything else from working.
+            with suppress(Unavailable):
+                parts.cabinet.drop(None)
+    parts.cabinet.switch()
+    return rebuilt
+
+
+async def _made_beside(cabinet: Cabinet, journal: Journal, *, full: bool) -> Rebuilt:
+    """Make the tables beside the current ones, and compare."""
+    snapshot, tables = await _beginning(cabinet, journal, full=full)
     try:
         runner = _runner(journal, tables)
         runner.prepare()
         position = await runner.catch_up()
         digests = runner.digests()
-        before = _take_over(parts.cabinet, journal, fresh=tables, seq=position.seq)
+        before = _take_over(cabinet, journal, fresh=tables, seq=position.seq)
     finally:
         tables.close()
-    parts.cabinet.switch()
     differed = tuple(name for name, digest in digests.items() if before.get(name, digest) != digest)
     return Rebuilt(position.seq, snapshot.seq if snapshot else 0, digests, differed)
 
@@ -83,8 +97,8 @@ async def _vouched_for(cabinet: Cabinet, journal: Journal) -> list[Snapshot]:
 def _take_over(cabinet: Cabinet, journal: Journal, *, fresh: Tables, seq: int) -> dict[str, str]:
     """Bring what the log cannot tell into the fresh tables; return the state hashes of the current ones.
 
-    No hashes when the current tables cannot be read, or are not as new. What cannot be read is not known any
-    more: the folders are looked at again, and reactors go on behind the newest event.
+    No hashes when the current tables cannot be read, or are not as new. What cannot be read, or is not there, is
+    not known any more: the folders are looked at again, and reactors go on behind the newest event.
     """
     for table in NOT_DERIVED:
         fresh.run(f"DELETE FROM {table}", [()])
@@ -96,8 +110,10 @@ def _take_over(cabinet: Cabinet, journal: Journal, *, fresh: Tables, seq: int) -
     try:
         runner = _runner(journal, current)
         runner.prepare()
-        _copy(current, fresh)
-        return runner.digests() if runner.position().seq == seq else {}
+        seen = runner.position().seq
+        if seen:
+            _copy(current, fresh)
+        return runner.digests() if seen == seq else {}
     except (Corrupt, Stale, Rejected):
         return {}
     finally:

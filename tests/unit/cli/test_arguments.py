@@ -44,6 +44,7 @@ def test_an_option_is_not_guessed_from_its_beginning() -> None:
 
 def test_too_many_words_are_refused() -> None:
     assert refusal("cat", "a", "b").code == "usage.too_much"
+    assert "'b'" in refusal("cat", "a", "--", "b").message
 
 
 def test_a_missing_value_says_how_to_write_one_that_begins_with_a_dash() -> None:
@@ -99,3 +100,12 @@ def test_arguments_are_typed() -> None:
     assert (given_.number("count"), given_.maybe("run"), given_.flag("json")) == (3, "r", True)
     assert given_.texts("set") == ["a=b", "c=d"]
     assert given_.maybe("path") is None
+
+
+def test_two_dashes_are_a_value_like_any_other_where_they_stand_behind_an_equals_sign() -> None:
+    edit = parse(build(load("edit"), "choir edit"), ["a.md", "--old=--", "--new=-- "])
+    assert (edit.text("old"), edit.text("new")) == ("--", "-- ")
+    undo = parse(build(load("undo"), "choir undo"), ["--except=--", "--except", "b"])
+    assert undo.texts("leave") == ["--", "b"]
+    assert refusal("log", "--until=--").code == "usage.bad_value"
+    assert refusal("log", "--source=--").code == "usage.bad_value"

@@ -113,6 +113,13 @@ def test_who_only_looks_is_not_kept_out_by_others() -> None:
     assert client.resolved[0].settings.lock_timeout_s == 2
 
 
+def test_who_only_looks_may_look_where_nothing_can_be_written() -> None:
+    fixed = Unavailable("lock.unavailable", "The disk is read-only.", fix="Check it.")
+    outcome = choir("diff", client=FakeClient(connect=[fixed, None], diff=[[]]))
+    assert outcome.code == 0
+    assert "nothing can be written there now" in outcome.err
+
+
 def test_who_changes_waits_and_is_told() -> None:
     assert choir("rm", "a", client=FakeClient(connect=HELD)).code == 1
 

@@ -1,6 +1,9 @@
 """choir checkpoint and choir checkpoints."""
 
 import json
+from pathlib import Path
+
+import pytest
 
 from choiros.cli.client import CheckpointLine, Difference, GitState, RestorePreview
 from tests.unit.cli.fake_client import FakeClient, changed, choir, event
@@ -64,6 +67,19 @@ def test_a_restore_shows_exactly_what_it_would_change() -> None:
 
 def test_a_push_names_address_and_branch() -> None:
     client = FakeClient()
-    choir("checkpoints", "push", "../x.git", client=client)
-    choir("checkpoints", "push", "../x.git", "--branch", "b", client=client)
-    assert client.called("push") == [("../x.git", "main"), ("../x.git", "b")]
+    url = "https://example.org/x.git"
+    choir("checkpoints", "push", url, client=client)
+    choir("checkpoints", "push", url, "--branch", "b", client=client)
+    assert client.called("push") == [(url, "main"), (url, "b")]
+
+
+def test_a_push_to_a_folder_means_it_from_where_the_person_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here" / "in.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "here")
+    client = FakeClient()
+    for address in ("../x.git", "in.git", "git@example.org:me/x.git"):
+        choir("checkpoints", "push", address, client=client)
+    wanted = [str(tmp_path / "x.git"), str(tmp_path / "here" / "in.git"), "git@example.org:me/x.git"]
+    assert [url for url, _ in client.called("push")] == wanted

@@ -23,12 +23,16 @@ def test_bash_completes_a_verb_and_an_option() -> None:
     program = script_for("bash") + (
         "\nCOMP_WORDS=(choir lo); COMP_CWORD=1; _shtab_choir; echo verbs: ${COMPREPLY[@]}"
         "\nCOMP_WORDS=(choir log --fol); COMP_CWORD=2; _shtab_choir; echo options: ${COMPREPLY[@]}"
+        "\nCOMP_WORDS=(choir --js); COMP_CWORD=1; _shtab_choir; echo front: ${COMPREPLY[@]}"
+        "\nCOMP_WORDS=(choir --user me lo); COMP_CWORD=3; _shtab_choir; echo behind: ${COMPREPLY[@]}"
         "\nCOMP_WORDS=(choir workspaces re); COMP_CWORD=2; _shtab_choir; echo acts: ${COMPREPLY[@]}"
     )
     done = subprocess.run([bash, "-c", program], capture_output=True, text=True, check=False)
     assert "verbs: log\n" in done.stdout, done.stderr
     assert "options: --follow\n" in done.stdout
     assert "acts: rename\n" in done.stdout
+    assert "front: --json\n" in done.stdout
+    assert "behind: log\n" in done.stdout
 
 
 def test_another_shell_is_refused() -> None:

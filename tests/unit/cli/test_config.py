@@ -24,6 +24,20 @@ def test_every_setting_has_its_origin(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["settings"]["lock_timeout_s"] == {"value": 10, "origin": "default"}
 
 
+def test_the_data_directory_has_its_origin_too(home: Path) -> None:
+    """C-13: whatever can be chosen shows who chose it."""
+    assert ["home", str(home), "environment"] in [line.split() for line in choir("config").out.splitlines()]
+    elsewhere = choir("config", "home", "--home", str(home / "x"), "--json")
+    assert json.loads(elsewhere.out) == {"key": "home", "value": str(home / "x"), "origin": "flag"}
+
+
+def test_the_data_directory_cannot_be_set_in_the_file_that_it_holds(home: Path) -> None:
+    outcome = choir("config", "home", "/elsewhere")
+    assert outcome.code == 1
+    assert "CHOIR_HOME" in outcome.err
+    assert not (home / "choiros.toml").exists()
+
+
 def test_one_setting_is_just_its_value() -> None:
     assert choir("config", "user").out == "me\n"
     assert json.loads(choir("config", "user", "--json").out) == {

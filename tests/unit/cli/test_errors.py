@@ -21,6 +21,12 @@ def test_a_refusal_of_the_system_has_a_name_and_a_fix(number: int) -> None:
     assert error.fix.endswith(".")
 
 
+def test_too_little_memory_is_no_bug_of_ours() -> None:
+    error = explained(MemoryError())
+    assert error.code == "system.enomem"
+    assert "ulimit" in error.fix
+
+
 def test_anything_else_is_a_bug_of_ours() -> None:
     error = explained(KeyError("x"))
     assert error.code == "internal.bug"

@@ -33,6 +33,8 @@ def test_a_family_without_an_act_lists() -> None:
 
 def test_at_stands_for_another_verb() -> None:
     assert found("--json", "at", "12", "cat", "a") == ("choir cat", ["--json", "--at", "12", "a"])
+    assert found("at", "--help") == ("choir at", ["--help"])
+    assert found("at", "12", "--help") == ("choir at", ["12", "--help"])
 
 
 @pytest.mark.parametrize(

@@ -32,3 +32,8 @@ def test_an_unknown_page_is_refused() -> None:
 def test_help_and_version_are_there_as_json() -> None:
     assert json.loads(choir("help", "--json").out) == {"help": OVERVIEW}
     assert set(json.loads(choir("--json", "--version").out)) == {"version"}
+
+
+def test_the_page_of_a_verb_is_there_as_json_wherever_the_option_stands() -> None:
+    for words in (["log", "--help", "--json"], ["log", "--json", "-h"], ["--json", "log", "--help"]):
+        assert json.loads(choir(*words).out) == {"help": help_of(["log"])}

@@ -97,7 +97,21 @@ def test_an_answer_that_cannot_be_written_is_a_failure(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "stdout", Full())
     monkeypatch.setattr(sys, "stderr", err)
     assert run(["status"], connect=FakeClient().connect) == 1
-    assert "code: system.enospc" in err.all()
+    assert "code: output.failed" in err.all()
+    assert "recorded all the same" in err.all()
+
+
+def test_an_error_that_cannot_be_written_as_json_is_told_on_the_other_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    err = Stream()
+    monkeypatch.setattr(sys, "stdout", Full())
+    monkeypatch.setattr(sys, "stderr", err)
+    assert run(["lgo", "--json"]) == 2
+    assert "code: usage.unknown_verb" in err.all()
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert run(["status", "--json"], connect=FakeClient().connect) == 1
+    assert "code: output.failed" in err.all()
 
 
 def test_a_process_without_output_still_works(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,11 +53,21 @@ def test_a_diff_is_exact_in_a_pipe() -> None:
 
 
 def test_a_row_is_cut_on_a_terminal_and_keeps_its_tail(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("COLUMNS", "60")
     shown, out, _ = screen(terminal=True)
-    shown.row("x" * 30, "y" * 30, tail=["  [run]"])
-    assert out.all() == "x" * 30 + "...  [run]\n"
-    assert len(out.all()) == 41
+    shown.row("x" * 50, "y" * 30, tail=["  [run]"])
+    assert out.all() == "x" * 50 + "...  [run]\n"
+    assert len(out.all()) == 61
+
+
+@pytest.mark.parametrize("width", ["20", "59"])
+def test_a_row_is_wrapped_on_a_narrow_terminal_so_that_what_it_tells_stays(
+    monkeypatch: pytest.MonkeyPatch, width: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    shown, out, _ = screen(terminal=True)
+    shown.row("    12  2026-11-19 21:40  user    ", "created notes/today.md", tail=["  [run]"])
+    assert out.all() == "    12  2026-11-19 21:40  user    created notes/today.md  [run]\n"
 
 
 def test_a_row_is_whole_in_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,3 +60,12 @@ def test_a_redo_is_told_as_one() -> None:
 def test_a_move_names_both_ends() -> None:
     found = preview(changes=[Difference("a", "moved", "b", "")])
     assert "move      a to b" in choir("undo", "--preview", client=FakeClient(preview_undo=found)).out
+
+
+def test_a_number_too_long_for_an_event_is_refused_and_never_shortened() -> None:
+    client = FakeClient(preview_undo=preview())
+    outcome = choir("undo", "9" * 20, "--yes", client=client)
+    assert outcome.code == 2
+    assert "9" * 20 in outcome.err
+    assert "--run RUN" in outcome.err
+    assert client.called("undo") == []

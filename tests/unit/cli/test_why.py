@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from choiros.cli.client import Blamed, EventDetail, Why
 from choiros.cli.why import split
@@ -26,6 +27,14 @@ def test_each_line_has_its_writer() -> None:
     assert lines[2].endswith(" 3 | old")
     assert len(lines[0].split("|")[0]) == len(lines[2].split("|")[0])
     assert [line.split()[0] for line in lines[5:]] == ["3", "12"]
+
+
+def test_each_writer_has_its_run_and_what_led_to_it() -> None:
+    """Who wrote each line, when, in which run, caused by what."""
+    found = replace(FOUND, causes={12: event(9, "took back the run breakfast")})
+    out = choir("why", "a.md", client=FakeClient(why=found)).out
+    assert "[r]\n        because of 9: took back the run breakfast\n" in out
+    assert json.loads(choir("why", "a.md", "--json", client=FakeClient(why=found)).out)["causes"]["12"]
 
 
 def test_one_line_tells_its_whole_story() -> None:
@@ -64,3 +73,4 @@ def test_a_line_number_is_told_from_a_name() -> None:
     assert split("a:b") == ("a:b", None)
     assert split("a.md") == ("a.md", None)
     assert split(":3") == (":3", None)
+    assert split("a.md:" + "9" * 20) == ("a.md:" + "9" * 20, None)

@@ -6,7 +6,7 @@ import pytest
 
 from choiros.engines.tables.sqlite import SqliteTables
 from choiros.kernel.dispatch import Done
-from choiros.kernel.errors import Unavailable
+from choiros.kernel.errors import Corrupt, Unavailable
 from choiros.kernel.event import Event
 from choiros.kernel.reactor import ReactorRunner
 from tests.unit.kernel.notes import ME, AddNote, NoteAdded, Recorder, Room
@@ -40,6 +40,20 @@ def test_what_was_done_is_not_done_again_after_a_restart() -> None:
         await again.projectors.catch_up()
         await again.reactors.catch_up()
         assert (first.seen, second.seen) == ([1, 2], [])
+
+    asyncio.run(story())
+
+
+def test_tables_that_have_lost_how_far_a_reactor_came_are_told_as_damaged() -> None:
+    """After a failed flush a disk may show older pages than those that were written."""
+
+    async def story() -> None:
+        room = Room(reactors=[Recorder()])
+        await room.add("a")
+        room.tables.run("DELETE FROM reactors", [()])
+        with pytest.raises(Corrupt) as caught:
+            await room.reactors.catch_up()
+        assert caught.value.code == "state.damaged"
 
     asyncio.run(story())
 

@@ -1,6 +1,7 @@
 """One person's computer: how it starts, keeps snapshots, and takes turns with others."""
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from choiros.features.audit.events import SnapshotKept
 from choiros.features.files.events import FileWritten
 from choiros.kernel.command import Context
 from choiros.kernel.errors import Unavailable
-from choiros.kernel.event import Draft, Source
+from choiros.kernel.event import Draft, Event, Source
 from choiros.kernel.tree import Entry
 from choiros.settings import CheckpointSettings, Settings, SnapshotSettings
 from choiros.wiring import Computer, open_computer, projectors, registry
@@ -218,5 +219,31 @@ def test_who_takes_the_turn_again_brings_the_views_to_what_a_crash_left_in_the_l
         assert computer.projectors.position() == await computer.journal.head()
         assert list(computer.files.below("main")) == ["d"]
         assert list(desk.trees["main"]._nodes) == ["d"]
+
+    asyncio.run(story())
+
+
+def test_a_look_at_a_folder_takes_nothing_away_while_the_views_cannot_follow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-23: the log has it, the views do not: the folder must not be made to show the old state."""
+
+    def full(events: Sequence[Event]) -> None:
+        raise Unavailable("state.unavailable", "The disk is full.", fix="Free some space.")
+
+    async def story() -> None:
+        desk = Desk(tmp_path)
+        computer = await desk.open()
+        await Hand(computer).write("known", b"known")
+        desk.trees["main"].outside_write("mine", b"mine")
+        with monkeypatch.context() as patch:
+            patch.setattr(computer.projectors, "apply", full)
+            with pytest.raises(Unavailable):
+                await computer.merger.capture("main")
+            assert desk.trees["main"].outside_read("mine") == b"mine"
+        await computer.merger.capture("main")
+        assert desk.trees["main"].outside_read("mine") == b"mine"
+        assert computer.files.entry("main", "mine") is not None
+        await computer.close()
 
     asyncio.run(story())

@@ -1,6 +1,7 @@
 """Where everything of a person lies, and that nothing of it is ever looked for anywhere else (C-05, C-41)."""
 
 import asyncio
+import os
 import stat
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from choiros.kernel.errors import Rejected
+from choiros.kernel.errors import Rejected, Unavailable
 from choiros.settings import Resolved, Settings, SnapshotSettings, resolve
 from choiros.wiring import Computer, disk_parts, open_computer
 from tests.places import Hand, recorded
@@ -46,6 +47,7 @@ def test_a_person_gets_exactly_the_documented_places(tmp_path: Path) -> None:
         "users",
         "users/me",
         "users/me/.choir",
+        "users/me/.choir/.gitignore",
         "users/me/.choir/blobs",
         "users/me/.choir/lock",
         "users/me/.choir/log.db",
@@ -176,7 +178,8 @@ def test_a_session_of_a_person_opens_nothing_outside_the_places_of_that_person(t
     assert len(inside) > 20, "the watch sees nothing"
     elsewhere = {path for _, path in calls if path.startswith("/")} - set(inside)
     # The data directory itself, its settings and the list of people are looked at; other people's places never.
-    allowed = {home, f"{home}/users", f"{home}/.gitignore", f"{home}/choiros.toml"}
+    # The folder above it is brought onto the disk, so that a power cut does not take the name of a new one.
+    allowed = {str(tmp_path.parent), home, f"{home}/users", f"{home}/.gitignore", f"{home}/choiros.toml"}
     system = (
         "/proc/",
         "/dev/",
@@ -208,3 +211,40 @@ def test_workspaces_lie_beside_each_other_or_where_the_person_has_them(tmp_path:
         "more": str(base / "workspaces" / "more"),
         "own": "/my/own",
     }
+
+
+def test_until_there_is_a_log_every_directory_above_it_is_brought_onto_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-23: an acknowledged event must not vanish with a directory whose name a power cut has taken."""
+    real, synced = os.fsync, list[str]()
+
+    def watched(descriptor: int) -> None:
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    home = tmp_path / "new" / "home"
+    settings = Settings()
+    disk_parts(Resolved(home, settings, {}))
+    wanted = [tmp_path, tmp_path / "new", home, home / "users", home / "users" / "me"]
+    assert set(map(str, wanted)) <= set(synced)
+    (home / "users" / "me" / ".choir" / "log.db").touch()
+    synced.clear()
+    disk_parts(Resolved(home, settings, {}))
+    assert synced == []
+
+
+def test_a_data_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("a file")
+    with pytest.raises(Unavailable) as caught:
+        disk_parts(Resolved(tmp_path / "home", Settings(), {}))
+    assert caught.value.code == "home.unavailable"
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    parts = disk_parts(Resolved(tmp_path / "home", Settings(), {}))
+    (tmp_path / "home" / "users" / "me" / "workspace").write_text("a file")
+    with pytest.raises(Unavailable) as caught:
+        parts.folder("main", None)
+    assert caught.value.code == "tree.unavailable"

@@ -11,10 +11,11 @@ from choiros.engines.log.memory import MemoryLog
 from choiros.features.files.view import FilesProjector
 from choiros.kernel.errors import ChoirError, Corrupt, Rejected, Unavailable
 from choiros.kernel.event import Record
-from choiros.settings import Settings
+from choiros.kernel.path import TEMPORARY
+from choiros.settings import Settings, SnapshotSettings
 from choiros.wiring import Computer, open_computer, rebuild
 from tests.computers import Desk
-from tests.places import Hand, recorded
+from tests.places import DiskPlace, Hand, recorded
 
 STATE = "state.sqlite"
 
@@ -89,6 +90,46 @@ def test_a_state_that_is_gone_is_made_again_without_a_word(tmp_path: Path) -> No
             assert computer.projectors.digests() == digests
             await computer.close()
         assert desk.notices == []
+
+    asyncio.run(story())
+
+
+def test_a_state_that_is_gone_is_made_again_from_the_newest_snapshot(tmp_path: Path) -> None:
+    """C-79: only what is newer than the snapshot is read."""
+
+    async def story() -> None:
+        desk, digests = await lived_in(tmp_path)
+        desk.settings = Settings(snapshots=SnapshotSettings(events_max=1))
+        computer = await desk.open()
+        snapshot = await computer.keep_snapshot()
+        assert snapshot is not None
+        await Hand(computer).write("more", b"more")
+        digests = computer.projectors.digests()
+        await computer.close()
+        remove(tmp_path / STATE)
+        records = records_of(desk)
+        # What the snapshot holds is not read again: this would be found.
+        records[3] = records[3]._replace(payload=b"{}")
+        again = await desk.open()
+        assert again.projectors.digests() == digests
+        assert desk.notices == []
+        await again.close()
+
+    asyncio.run(story())
+
+
+def test_what_a_kill_left_in_the_folder_is_cleared_also_when_the_state_is_gone(tmp_path: Path) -> None:
+    async def story() -> None:
+        place = DiskPlace(tmp_path)
+        computer = await place.open()
+        await Hand(computer).write("a", b"1")
+        await computer.close()
+        place.write(f"{TEMPORARY}left", b"half of it")
+        (place.root.parent / ".choir" / STATE).unlink()
+        again = await place.open()
+        assert (await again.merger.capture("main")).unkept == {}
+        assert list(place.look()) == ["a"]
+        await again.close()
 
     asyncio.run(story())
 
@@ -187,6 +228,22 @@ def test_what_was_repaired_leaves_no_hold_on_what_was_there_before(
 # --- Refused ---
 
 
+async def looked_at(desk: Desk) -> Corrupt:
+    """Open a computer whose log is not what it was: it can be looked at, it says so, and nothing changes it (F-08)."""
+    before, folder = list(records_of(desk)), dict(desk.trees["main"]._nodes)
+    computer = await desk.open()
+    assert computer.fault is not None
+    assert desk.notices[-1].startswith(f"READ-ONLY: {computer.fault.message}")
+    assert computer.files.below("main")
+    with pytest.raises(Corrupt) as caught:
+        await Hand(computer).write("new", b"new")
+    assert caught.value is computer.fault
+    assert records_of(desk) == before
+    assert desk.trees["main"]._nodes == folder
+    await computer.close()
+    return computer.fault
+
+
 async def refused(desk: Desk) -> ChoirError:
     """Try to open, and check that nothing was changed and nobody is kept out by it."""
     parts = desk.parts()
@@ -229,8 +286,7 @@ def test_a_log_that_is_shorter_than_the_views_is_named(tmp_path: Path) -> None:
         desk, _ = await lived_in(tmp_path)
         seen = len(records_of(desk))
         del records_of(desk)[-3:]
-        error = await refused(desk)
-        assert isinstance(error, Corrupt)
+        error = await looked_at(desk)
         assert error.code == "log.shorter"
         assert f"ends at event {seen - 3}, but the views have seen event {seen}" in error.message
 
@@ -246,8 +302,7 @@ def test_a_log_that_was_changed_behind_the_views_is_named(tmp_path: Path) -> Non
         number = (await recorded(writer))[-1].seq
         await writer.close()
         records_of(desk)[number - 1] = records_of(desk)[number - 1]._replace(payload=b"{}")
-        error = await refused(desk)
-        assert isinstance(error, Corrupt)
+        error = await looked_at(desk)
         assert (error.code, error.fields["seq"]) == ("log.broken", number)
 
     asyncio.run(story())
@@ -258,7 +313,7 @@ def test_a_log_that_was_replaced_is_refused(tmp_path: Path) -> None:
         desk, _ = await lived_in(tmp_path)
         stranger, _ = await lived_in(tmp_path / "stranger")
         records_of(desk)[:] = records_of(stranger)[:5]
-        assert (await refused(desk)).code == "log.shorter"
+        assert (await looked_at(desk)).code == "log.shorter"
 
     asyncio.run(story())
 

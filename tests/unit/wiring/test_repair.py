@@ -18,6 +18,7 @@ from choiros.features.files.events import FileDeleted, FileWritten
 from choiros.features.files.view import FilesProjector
 from choiros.kernel.command import Context
 from choiros.kernel.dispatch import Asked
+from choiros.kernel.errors import Unavailable
 from choiros.kernel.event import Draft, Point, Record
 from choiros.kernel.path import TEMPORARY
 from choiros.kernel.tree import Entry
@@ -460,5 +461,31 @@ def test_tables_snapshots_and_folder_come_back_on_a_disk(tmp_path: Path) -> None
         assert await again.journal.head() == head
         assert place.look() == await standing(again) == files
         await again.close()
+
+    asyncio.run(story())
+
+
+class Failing(Wrapped):
+    """A log whose disk fails in the middle."""
+
+    async def read(
+        self, user: str, after: int = 0, *, limit: int | None = None, batch: int = 1000
+    ) -> AsyncIterator[list[Record]]:
+        async for records in self.inner.read(user, after, limit=limit, batch=10):
+            yield records
+            raise Unavailable("log.unavailable", "The disk fails.", fix="Check it.")
+
+
+@pytest.mark.parametrize("full", [False, True], ids=["from a snapshot", "from the beginning"])
+def test_a_rebuild_that_fails_leaves_nothing_beside_and_all_as_it_was(tmp_path: Path, full: bool) -> None:
+    async def story() -> None:
+        desk, digests, _ = await lived_in(tmp_path)
+        good = counted(desk)
+        desk.log = Failing(good.inner)
+        with pytest.raises(Unavailable):
+            await rebuild(desk.parts(), desk.settings, full=full)
+        assert list(tmp_path.rglob("state.next*")) == []
+        desk.log = good
+        assert await reopened(desk) == digests
 
     asyncio.run(story())

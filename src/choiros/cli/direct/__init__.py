@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from choiros.cli.direct.opened import tell
 from choiros.cli.direct.points import Points
+from choiros.cli.direct.proofs import Proofs
 from choiros.cli.direct.upkeep import Upkeep
 from choiros.cli.direct.writes import Writes
 from choiros.features.workspaces.view import Workspace, unknown
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from choiros.settings import Resolved
 
 
-class DirectClient(Writes, Points, Upkeep):
+class DirectClient(Writes, Points, Proofs, Upkeep):
     """Answers every question of the command line from the data directory."""
 
 

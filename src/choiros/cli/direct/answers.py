@@ -18,6 +18,7 @@ from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.files.load import read_all
 from choiros.features.files.text import TEXT_BYTES_MAX, is_text
 from choiros.kernel.errors import Rejected
+from choiros.kernel.path import is_below
 from choiros.kernel.tree import Entry
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class Answers:
         start = await self._computer.journal.point(query.after)
         async for events in self._computer.journal.follow(start):
             for event in events:
-                if _matches(event, query):
+                if _matches(event, query, workspace=self._workspace):
                     yield self.line(event)
 
     async def show(self, seq: int) -> EventDetail:
@@ -192,7 +193,17 @@ class Answers:
         named = {line.seq for line in lines} | {version.seq for version in versions}
         events = {line.seq: line for line in await self.lines(named)}
         history = [events[version.seq] for version in reversed(versions)]
-        return Why(path, lines, events, history)
+        return Why(path, lines, events, history, await self._reasons({line.seq for line in lines}))
+
+    async def _reasons(self, seqs: Iterable[int]) -> dict[int, EventLine]:
+        """Return for events the nearest thing that led to them, where it is more than that they were allowed."""
+        found: dict[int, EventLine] = {}
+        for event in await self._computer.journal.fetch(sorted(seqs)):
+            reasons = (one for one in await self._causes(event) if not is_routine(one))
+            reason = next(reasons, None)
+            if reason is not None:
+                found[event.seq] = self.line(reason)
+        return found
 
     def _versions(self, path: str) -> list[Version]:
         """Return every version of what stands at a path, also from before it was moved there, the oldest first."""
@@ -218,7 +229,7 @@ class Answers:
         return [Blamed(line.number, line.text, line.seq) for line in blame.lines()]
 
 
-def _matches(event: Event, query: LogQuery) -> bool:
+def _matches(event: Event, query: LogQuery, *, workspace: str) -> bool:
     head = event.head
     if not query.routine and query.event_type is None and is_routine(event):
         return False
@@ -230,10 +241,19 @@ def _matches(event: Event, query: LogQuery) -> bool:
     wanted = ((query.source, head.source), (query.run, head.run_id), (query.session, head.session_id))
     if any(value is not None and value != found for value, found in wanted):
         return False
-    return query.path is None or query.path in {
-        getattr(event.payload, "path", None),
-        getattr(event.payload, "to", None),
-    }
+    return query.path is None or _touches(event.payload, query.path, workspace=workspace)
+
+
+def _touches(payload: object, wanted: str, *, workspace: str) -> bool:
+    """Return whether a fact is about a path of this workspace, or about something below it."""
+    match payload:
+        case FileWritten(place, path) | FileDeleted(place, path):
+            paths = [path]
+        case FileMoved(place, path, to):
+            paths = [path, to]
+        case _:
+            return False
+    return place == workspace and any(path == wanted or is_below(path, wanted) for path in paths)
 
 
 def _states(facts: Sequence[Struct]) -> tuple[dict[str, Entry | None], dict[str, Entry | None]]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from choiros.cli.arguments import NUMBER_DIGITS_MAX
 from choiros.cli.client import (
     Asked,
     Changed,
@@ -14,6 +17,7 @@ from choiros.cli.client import (
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint
 from choiros.features.checkpoints.react import kept_in_commits
 from choiros.features.files.commands import Change, ChangeFiles
+from choiros.kernel.errors import Rejected
 
 if TYPE_CHECKING:
     from choiros.features.checkpoints.view import Checkpoint
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
 
 
 from choiros.cli.direct.reads import Reads
+
+BACKUPS_MAX = 100
+"""So many restores may be broken off at one event before one is refused."""
 
 
 class Points(Reads):
@@ -55,15 +62,31 @@ class Points(Reads):
         """Bring the files of a checkpoint back; the present state is kept as a checkpoint first."""
         await self._capture()
         name, command = await self._restoring(commit)
-        await self._computer.repository(self._id).backup(
-            f"before-{(await self._computer.journal.head()).seq}"
-        )
-        await self._handle(MakeCheckpoint(self._id, f"Before restoring {name[:10]}", automatic=True))
-        return await self._handle(command)
+        await self._backup()
+        message = f"Before restoring {name[:10]}"
+        kept = await self._handle(MakeCheckpoint(self._id, message, automatic=True))
+        restored = await self._handle(command)
+        if isinstance(kept, Changed) and isinstance(restored, Changed):
+            return replace(restored, warnings=[*kept.warnings, *restored.warnings])
+        return restored
+
+    async def _backup(self) -> None:
+        """Keep head and index; a backup that a restore left when it was broken off is kept beside."""
+        name = f"before-{(await self._computer.journal.head()).seq}"
+        repository = self._computer.repository(self._id)
+        for attempt in range(1, BACKUPS_MAX + 1):
+            try:
+                await repository.backup(name if attempt == 1 else f"{name}.{attempt}")
+            except Rejected as taken:
+                if taken.code != "repository.name_taken" or attempt == BACKUPS_MAX:
+                    raise
+            else:
+                return
 
     async def _restoring(self, commit: str) -> tuple[str, ChangeFiles]:
         """Return the name of the point and the changes that lead to it."""
-        found = self._computer.checkpoints.get(int(commit)) if commit.isdecimal() else None
+        is_seq = commit.isascii() and commit.isdecimal() and len(commit) <= NUMBER_DIGITS_MAX
+        found = self._computer.checkpoints.get(int(commit)) if is_seq else None
         now = self._computer.files.below(self._id)
         if found is not None and found.workspace == self._id:
             wanted: dict[str, Entry] = self._computer.files.below_at(self._id, "", seq=found.seq)
@@ -71,8 +94,10 @@ class Points(Reads):
             name = found.commit or str(found.seq)
         else:
             repository = self._computer.repository(self._id)
-            wanted = await repository.files(commit, self._computer.parts.blobs)
-            kept = kept_in_commits(now, self._computer.left_out)
+            found_there = await repository.files(commit, self._computer.parts.blobs)
+            wanted = {path: _as_it_stands(entry, now.get(path)) for path, entry in found_there.items()}
+            rules = await self._computer.files_loader.ignore_in_commits(now)
+            kept = kept_in_commits(now, rules.matches)
             gone = [path for path in kept if path not in wanted]
             name = commit
         changes = [Change(path, None) for path in gone]
@@ -82,6 +107,13 @@ class Points(Reads):
     async def push(self, url: str, branch: str) -> Changed | Asked:
         """Send the newest commit to another repository."""
         return await self._handle(PushCheckpoint(self._id, url, branch))
+
+
+def _as_it_stands(entry: Entry, present: Entry | None) -> Entry:
+    """Return the file of a commit with the permissions it has now: git knows only whether it can be executed."""
+    if present is None or present.kind != entry.kind or (present.mode ^ entry.mode) & 0o100:
+        return entry
+    return replace(entry, mode=present.mode)
 
 
 def _checkpoint(one: Checkpoint) -> CheckpointLine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from choiros.cli.client import (
     EventDetail,
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
 
     from choiros.cli.client import Difference
+    from choiros.kernel.event import Point
     from choiros.kernel.tree import Entry
 
 
@@ -41,8 +42,13 @@ class Reads(Opened):
             events=head.seq,
             head=head.hash.hex(),
             pending_approvals=len(computer.approvals.pending()),
-            state="ready" if computer.projectors.position() == head else "behind",
+            state=self._state(head),
         )
+
+    def _state(self, head: Point) -> Literal["ready", "behind", "read-only"]:
+        if self._computer.fault is not None:
+            return "read-only"
+        return "ready" if self._computer.projectors.position() == head else "behind"
 
     async def log(self, query: LogQuery) -> list[EventLine]:
         """Return matching events, the oldest first."""
@@ -59,6 +65,7 @@ class Reads(Opened):
 
     async def why(self, path: str) -> Why:
         """Return who wrote each line of a file."""
+        await self._capture([path])
         return await self._answers.why(path)
 
     async def files(self, directory: str, at: int | None) -> FileList:
@@ -66,9 +73,9 @@ class Reads(Opened):
         if at is not None:
             await self._check_seq(at)
             entries = self._computer.files.below_at(self._id, directory, seq=at)
-            return FileList(
-                self._workspace.name, at, [_file(path, one, seq=at) for path, one in entries.items()], {}
-            )
+            seqs = self._computer.files.seqs_at(self._id, directory, seq=at)
+            found = [_file(path, one, seq=seqs[path]) for path, one in entries.items()]
+            return FileList(self._workspace.name, at, found, {})
         captured = await self._capture()
         seqs = self._computer.files.seqs(self._id, directory)
         entries = self._computer.files.below(self._id, directory)

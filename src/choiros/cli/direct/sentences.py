@@ -15,6 +15,7 @@ from choiros.features.checkpoints.events import (
     PushRequested,
 )
 from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
+from choiros.features.proof.events import KeyChanged, LogSeen, LogSigned, LogTrusted, WitnessAnswered
 from choiros.features.sessions.events import (
     MessageAdded,
     RunChanged,
@@ -54,6 +55,7 @@ def sentence(event: Event, names: Mapping[str, str]) -> str:
         _of_checkpoint,
         partial(_of_workspace, now=name),
         _of_session,
+        _of_proof,
     ):
         words = describe(payload)
         if words is not None:
@@ -137,7 +139,8 @@ def _of_checkpoint(payload: object) -> str | None:
         case CheckpointMade(_, message):
             return f"made the checkpoint '{message}'"
         case CheckpointCommitted(_, checkpoint, commit, files):
-            return f"committed checkpoint {checkpoint} as {commit[:10]} ({files} files)"
+            amount = "1 file" if files == 1 else f"{files:,} files"
+            return f"committed checkpoint {checkpoint} as {commit[:10]} ({amount})"
         case CheckpointFailed(_, checkpoint, reason):
             return f"could not commit checkpoint {checkpoint}: {reason}"
         case PushRequested(_, commit, url, branch):
@@ -166,6 +169,30 @@ def _of_workspace(payload: object, *, now: str) -> str | None:
             return f"opened the workspace {now} again"
         case WorkspaceRemoved():
             return f"removed the workspace {now}"
+        case _:
+            return None
+
+
+def _of_proof(payload: object) -> str | None:
+    match payload:
+        case KeyChanged(_, before):
+            return (
+                "changed the key that the log is signed with"
+                if before
+                else "made the key for signing the log"
+            )
+        case LogSigned(size):
+            return f"signed the log up to event {size}"
+        case WitnessAnswered(witness, size, _, error):
+            return (
+                f"the witness {witness} was not told: {error}"
+                if error
+                else f"{witness} has seen event {size}"
+            )
+        case LogTrusted(origin):
+            return f"became a witness for {origin}"
+        case LogSeen(origin, size):
+            return f"has seen {origin} at event {size}"
         case _:
             return None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +16,7 @@ from choiros.cli.client import (
 )
 from choiros.cli.direct.answers import Answers
 from choiros.cli.direct.opened import Opened, approval_line, tell
+from choiros.cli.errors import explained
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.files.load import IGNORE_FILE
 from choiros.features.workspaces.commands import (
@@ -28,14 +28,13 @@ from choiros.features.workspaces.commands import (
     UseWorkspace,
     WorkspaceCommand,
 )
-from choiros.kernel.errors import Conflict, Rejected, Unavailable
+from choiros.kernel.errors import ChoirError, Conflict, Rejected, Unavailable
 from choiros.kernel.path import is_protected
-from choiros.wiring import disk_parts, open_computer, rebuild
+from choiros.wiring import disk_parts, open_computer, rebuild, unnamed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-_digest = re.compile(r"\b[0-9a-f]{64}\b")
 TICK_S = 30
 """How long nothing may happen before it is asked whether a checkpoint is due."""
 
@@ -106,7 +105,6 @@ class Upkeep(Opened):
         """Make everything that is derived again, the files in the folders included."""
         old = self._computer
         parts = disk_parts(self._resolved)
-        old.tables.close()
         rebuilt = await rebuild(old.parts, old.settings, full=full)
         await old.close()
         self._computer = await open_computer(parts, old.settings, write=True, notice=tell)
@@ -123,18 +121,13 @@ class Upkeep(Opened):
 
     async def collect(self, *, preview: bool) -> Collected:
         """Remove stored contents that no event names."""
-        blobs = self._computer.parts.blobs
-        named = set(self._computer.files.contents())
-        # A request that is still open may come to name contents that no event of a file names yet.
-        for waiting in self._computer.approvals.unfinished():
-            named |= set(_digest.findall(waiting.recorded))
-        count = size = 0
-        for digest in [one async for one in blobs.digests() if one not in named]:
-            count += 1
+        blobs, garbage = self._computer.parts.blobs, await unnamed(self._computer)
+        size = 0
+        for digest in garbage:
             size += await blobs.size(digest) or 0
             if not preview:
                 await blobs.delete(digest)
-        return Collected(count, size, preview)
+        return Collected(len(garbage), size, preview)
 
     async def watch(self) -> AsyncGenerator[Changed]:
         """Record outside edits as they happen; others may work in between."""
@@ -190,10 +183,26 @@ class Upkeep(Opened):
     async def close(self) -> None:
         """Let go of everything."""
         try:
-            if self._computer.holds_lock:
-                await self._computer.keep_snapshot()
+            if self._computer.holds_lock and self._computer.fault is None:
+                await self._sign()
+                await self._keep_snapshot()
         finally:
             await self._computer.close()
+
+    async def _sign(self) -> None:
+        """Sign the log when it is time; what was asked for is done, whatever becomes of the signature."""
+        try:
+            await self._computer.sign_when_due()
+        except ChoirError as trouble:
+            tell(f"The log was not signed: {trouble.message} {trouble.fix}")
+
+    async def _keep_snapshot(self) -> None:
+        """Keep a snapshot when one is due; without it a rebuild takes longer, and what was done is done."""
+        try:
+            await self._computer.keep_snapshot()
+        except (ChoirError, OSError) as error:
+            trouble = explained(error)
+            tell(f"No snapshot of the state was kept: {trouble.message} {trouble.fix}")
 
 
 def _own_folder(folder: str, home: Path) -> str:

@@ -34,6 +34,8 @@ class Writes(Opened):
         await self._capture([path])
         blobs = self._computer.parts.blobs
         digest = await blobs.put(chunks)
+        # Also when nothing is to be recorded: it may be whole again now where it had been damaged.
+        await blobs.flush()
         size = await blobs.size(digest) or 0
         current = self._computer.files.entry(self._id, path)
         kept = current.mode if current is not None and current.kind == "file" else 0o644
@@ -82,17 +84,9 @@ class Writes(Opened):
         """Remove files, or directories with what they hold, all or none."""
         await self._capture(paths)
         if len(paths) == 1:
-            changed = await self._handle(RemoveFile(self._id, paths[0], recursive), run=run)
-        else:
-            wish = ChangeFiles(self._id, self._removals(paths, recursive=recursive))
-            changed = await self._handle(wish, run=run)
-        left = [
-            path for path, entry in self._computer.files.entries(self._id, paths).items() if entry is not None
-        ]
-        if left and isinstance(changed, Changed):
-            words = [f"The directory {path} stays, because it holds what is not kept." for path in left]
-            return replace(changed, warnings=[*changed.warnings, *words])
-        return changed
+            return await self._handle(RemoveFile(self._id, paths[0], recursive), run=run)
+        wish = ChangeFiles(self._id, self._removals(paths, recursive=recursive))
+        return await self._handle(wish, run=run)
 
     def _removals(self, paths: Sequence[str], *, recursive: bool) -> tuple[Change, ...]:
         gone: dict[str, Change] = {}

@@ -27,7 +27,8 @@ class MemoryBlobs:
             async for chunk in chunks:
                 self._grow(content, chunk)
         digest = hashlib.sha256(content).hexdigest()
-        if digest not in self._durable:
+        held = self._durable.get(digest)
+        if held is None or hashlib.sha256(held).hexdigest() != digest:
             self._staged[digest] = bytes(content)
         return digest
 

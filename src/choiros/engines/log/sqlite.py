@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
+from urllib.parse import quote
 
 import apsw
 
 from choiros.kernel.clock import Clock
 from choiros.kernel.errors import ChoirError, Conflict, Corrupt, Rejected, Unavailable
-from choiros.kernel.event import GENESIS, Draft, Point, Record, seal
+from choiros.kernel.event import GENESIS, Draft, Point, Record, broken, seal
 from choiros.kernel.worker import Worker
 
 T = TypeVar("T")
@@ -35,6 +36,9 @@ MIGRATIONS = (
     """,
 )
 """Step i leads from format i to format i + 1; a step that was released is never edited."""
+
+FAILURES = (apsw.Error, OSError, UnicodeDecodeError)
+"""What the disk may answer with; SQLite hands out text as it finds it, also where a byte was changed."""
 
 _COLUMNS = "seq, id, head, salt, payload, hash"
 _INSERT = "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"
@@ -79,14 +83,30 @@ class LogFile:
     def read(self, after: int, limit: int) -> list[Record]:
         """Return at most `limit` records behind a number."""
         sql = f"SELECT {_COLUMNS} FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
-        return list(map(_record, self._db.execute(sql, (after, limit))))
+        try:
+            return list(map(_record, self._db.execute(sql, (after, limit))))
+        except UnicodeDecodeError as error:
+            raise self._illegible(after) from error
 
     def fetch(self, seqs: Sequence[int]) -> list[Record]:
         """Return the records with these numbers."""
         found: list[Record] = []
         for seq in sorted(set(seqs)):
-            found += map(_record, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,)))
+            try:
+                found += map(
+                    _record, self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE seq = ?", (seq,))
+                )
+            except UnicodeDecodeError as error:
+                raise self._illegible(seq - 1) from error
         return found
+
+    def _illegible(self, after: int) -> Corrupt:
+        """Return the error for the first event behind a number of which the disk has spoiled the text."""
+        legible = after
+        with suppress(UnicodeDecodeError):
+            for row in self._db.execute("SELECT seq, id FROM events WHERE seq > ? ORDER BY seq", (after,)):
+                legible = cast("int", row[0])
+        return broken(legible + 1, "its id is not text")
 
     def commit(self, group: Sequence[Pending]) -> list[list[Record] | Exception]:
         """Write all calls of a group in one transaction and return what became of each.
@@ -240,7 +260,7 @@ class SqliteLog:
         outcomes: Sequence[list[Record] | Exception]
         try:
             outcomes = await self._worker.run(lambda: self._file(user).commit(group))
-        except (apsw.Error, OSError) as error:
+        except FAILURES as error:
             certain = await self._worker.run(lambda: self._let_go(user))
             outcomes = [_explained(error, self._path_of(user), certain=certain)] * len(group)
         except ChoirError as error:
@@ -267,7 +287,7 @@ class SqliteLog:
     async def _ask(self, user: str, call: Callable[[LogFile], T]) -> T:
         try:
             return await self._worker.run(lambda: call(self._file(user)))
-        except (apsw.Error, OSError) as error:
+        except FAILURES as error:
             raise _explained(error, self._path_of(user)) from error
 
     async def head(self, user: str) -> Point:
@@ -321,8 +341,11 @@ def _sealed(drafts: Sequence[Draft], head: Point) -> tuple[list[Record], Point]:
 def _open(path: Path, *, read_only: bool) -> apsw.Connection:
     if _is_cut(path):
         raise _damaged(path, "it was cut short")
-    flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
-    db = apsw.Connection(str(path), flags=flags)
+    if _is_read_only(path):
+        db, read_only = _fixed(path), True
+    else:
+        flags = apsw.SQLITE_OPEN_READWRITE | (0 if read_only else apsw.SQLITE_OPEN_CREATE)
+        db = apsw.Connection(str(path), flags=flags)
     try:
         db.set_busy_timeout(5000)
         # A file that is refused stays as it was found, byte for byte, with its write-ahead log.
@@ -342,9 +365,28 @@ def _open(path: Path, *, read_only: bool) -> apsw.Connection:
     return db
 
 
+def _is_read_only(path: Path) -> bool:
+    """Return whether the disk takes no writes."""
+    try:
+        return os.statvfs(path.parent).f_flag & os.ST_RDONLY != 0
+    except OSError:
+        return False
+
+
+def _fixed(path: Path) -> apsw.Connection:
+    """Open a file on a disk that takes no writes: without a write-ahead log nothing else is needed beside it."""
+    unchanging = "" if _size(path.with_name(path.name + "-wal")) else "?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(str(path))}{unchanging}", flags=flags)
+
+
 def _is_cut(path: Path) -> bool:
-    """Return whether the file ends inside a page, which no crash leaves without a write-ahead log."""
-    return _size(path.with_name(path.name + "-wal")) == 0 and path.is_file() and _size(path) % PAGE != 0
+    """Return whether the file ends inside a page, which no crash leaves without a log that mends it.
+
+    That is the write-ahead log or, while the file is made, the journal that takes the first page back.
+    """
+    mended = any(_size(path.with_name(path.name + suffix)) for suffix in ("-wal", "-journal"))
+    return not mended and path.is_file() and _size(path) % PAGE != 0
 
 
 def _size(path: Path) -> int:
@@ -415,7 +457,9 @@ def _damaged(path: Path, reason: str) -> Corrupt:
     )
 
 
-def _explained(error: apsw.Error | OSError, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
+def _explained(error: Exception, path: Path, *, certain: bool = True) -> Unavailable | Corrupt:
+    if isinstance(error, UnicodeDecodeError):
+        return _damaged(path, "text in it is not valid UTF-8")
     if isinstance(error, (apsw.CorruptError, apsw.NotADBError, apsw.SQLError)):
         return _damaged(path, str(error))
     if isinstance(error, apsw.FullError):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from choiros.kernel.address import check_address
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.errors import Rejected
 from choiros.kernel.path import check_path, is_protected, parents
@@ -16,7 +17,6 @@ from choiros.kernel.repository import Commit
 from choiros.kernel.tree import Entry
 
 _PREFIX_MIN = 4
-_FORMS = ("https://", "ssh://", "file:///", "/")
 
 
 class _Kept(Struct, frozen=True):
@@ -97,12 +97,7 @@ class MemoryRepository:
 
     async def push(self, url: str, branch: str) -> str:
         """Send the head to a branch at one of the places."""
-        if not url.startswith(_FORMS) or not url.isprintable():
-            raise Rejected(
-                "repository.bad_url",
-                "The address to push to has no known form.",
-                fix="Write https://host/path, ssh://user@host/path or /absolute/path.",
-            )
+        check_address(url)
         line = self._line()
         there = self.places.get((url, branch), [])
         if not line or not set(there) <= set(line):

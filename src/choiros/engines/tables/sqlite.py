@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
+from urllib.parse import quote
 
 import apsw
 import msgspec
@@ -39,20 +40,23 @@ class SqliteTables:
     def __init__(self, path: Path | None = None) -> None:
         if path is not None and _is_cut(path):
             raise damaged("the file was cut short")
+        fixed = path is not None and _is_read_only(path)
         with _explained():
-            self._db = apsw.Connection(":memory:" if path is None else str(path))
+            self._db = _fixed(path) if path and fixed else apsw.Connection(str(path or ":memory:"))
         try:
             with _explained():
-                self._prepare()
+                self._prepare(fixed=fixed)
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self) -> None:
+    def _prepare(self, *, fixed: bool) -> None:
         self._db.set_busy_timeout(5000)
         # A file that is refused stays as it was found, byte for byte, with its write-ahead log.
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         is_new = self._is_new()
+        if fixed:
+            return
         self._db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
         self._db.pragma("page_size", _PAGE)
         self._db.pragma("journal_mode", "WAL")
@@ -81,8 +85,11 @@ class SqliteTables:
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows that a statement yields."""
-        with _explained():
-            return list(self._db.execute(sql, values))
+        try:
+            with _explained():
+                return list(self._db.execute(sql, values))
+        except UnicodeDecodeError as error:
+            raise damaged("text in it is not valid UTF-8") from error
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""
@@ -139,9 +146,28 @@ def _sized(part: bytes) -> bytes:
     return len(part).to_bytes(8) + part
 
 
+def _is_read_only(path: Path) -> bool:
+    """Return whether the disk takes no writes."""
+    try:
+        return os.statvfs(path.parent).f_flag & os.ST_RDONLY != 0
+    except OSError:
+        return False
+
+
+def _fixed(path: Path) -> apsw.Connection:
+    """Open a file on a disk that takes no writes: without a write-ahead log nothing else is needed beside it."""
+    unchanging = "" if _size(path.with_name(path.name + "-wal")) else "?immutable=1"
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    return apsw.Connection(f"file:{quote(str(path))}{unchanging}", flags=flags)
+
+
 def _is_cut(path: Path) -> bool:
-    """Return whether the file ends inside a page, which no crash leaves without a write-ahead log."""
-    return _size(path.with_name(path.name + "-wal")) == 0 and path.is_file() and _size(path) % _PAGE != 0
+    """Return whether the file ends inside a page, which no crash leaves without a log that mends it.
+
+    That is the write-ahead log or, while the file is made, the journal that takes the first page back.
+    """
+    mended = any(_size(path.with_name(path.name + suffix)) for suffix in ("-wal", "-journal"))
+    return not mended and path.is_file() and _size(path) % _PAGE != 0
 
 
 def _size(path: Path) -> int:
@@ -161,12 +187,28 @@ def _explained() -> Generator[None]:
         yield
     except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError) as error:
         raise damaged(str(error)) from error
+    except UnicodeDecodeError as error:
+        # SQLite hands out text as it finds it; only what Python makes of it tells that a byte was changed.
+        raise damaged("text in it is not valid UTF-8") from error
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
-        raise Unavailable(
-            "state.unavailable",
-            f"The derived tables (state.sqlite) cannot be used: {error}.",
-            fix="Free some space and check the permissions of the data directory, then try again.",
-        ) from error
+        raise _unavailable(error) from error
+
+
+@contextmanager
+def _on_disk() -> Generator[None]:
+    """Tell what the disk has done to the files around the tables."""
+    try:
+        yield
+    except OSError as error:
+        raise _unavailable(error) from error
+
+
+def _unavailable(error: Exception) -> Unavailable:
+    return Unavailable(
+        "state.unavailable",
+        f"The derived tables (state.sqlite) cannot be used: {error}.",
+        fix="Free some space and check the permissions of the data directory, then try again.",
+    )
 
 
 def damaged(reason: str) -> Corrupt:
@@ -178,6 +220,20 @@ def damaged(reason: str) -> Corrupt:
     )
 
 
+@contextmanager
+def _snapshots_explained() -> Generator[None]:
+    """Tell what the system has refused."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            "snapshot.unavailable",
+            f"The snapshots of the derived tables cannot be kept: {error.strerror}.",
+            fix="Nothing is lost: they only shorten a rebuild. Free some space and check the permissions of the "
+            "data directory.",
+        ) from error
+
+
 class SqliteCabinet:
     """Keeps `state.sqlite` and its snapshots in the data directory of one person."""
 
@@ -185,14 +241,17 @@ class SqliteCabinet:
         self._current = directory / "state.sqlite"
         self._next = directory / "state.next.sqlite"
         self._snapshots = directory / "snapshots"
+        self._fresh = self._snapshots / "next.sqlite"
         self._opened: list[SqliteTables] = []
 
+    @_on_disk()
     def open(self) -> SqliteTables:
         """Open the current tables, empty ones when there are none."""
         self._current.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._opened.append(SqliteTables(self._current))
         return self._opened[-1]
 
+    @_on_disk()
     def beside(self, snapshot: Snapshot | None) -> SqliteTables:
         """Open new tables beside the current ones, empty or copied from a snapshot."""
         self._next.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -203,8 +262,9 @@ class SqliteCabinet:
 
     def _copy(self, snapshot: Snapshot) -> None:
         hasher = hashlib.sha256()
+        # What cannot be read, for whatever reason, serves no better than what was changed.
         with (
-            suppress(FileNotFoundError),
+            suppress(OSError),
             self._path(snapshot).open("rb") as source,
             self._next.open("wb") as target,
         ):
@@ -220,6 +280,7 @@ class SqliteCabinet:
                 seq=snapshot.seq,
             )
 
+    @_on_disk()
     def switch(self) -> None:
         """Put the tables made beside into the place of the current ones."""
         _sync(self._next)
@@ -235,37 +296,44 @@ class SqliteCabinet:
     def save(self, tables: Tables, seq: int) -> Snapshot:
         """Keep a copy of the tables as the snapshot of an event."""
         assert isinstance(tables, SqliteTables), "a cabinet keeps copies of the tables that it opened"
-        self._snapshots.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh = self._snapshots / "next.sqlite"
-        _remove(fresh)
-        tables.copy_to(fresh)
-        with fresh.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        _sync(fresh)
-        snapshot = Snapshot(seq, digest)
-        fresh.rename(self._path(snapshot))
-        _sync(self._snapshots)
+        with _snapshots_explained():
+            self._snapshots.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _remove(self._fresh)
+            tables.copy_to(self._fresh)
+            with self._fresh.open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+            _sync(self._fresh)
+            snapshot = Snapshot(seq, digest)
+            self._fresh.rename(self._path(snapshot))
+            _sync(self._snapshots)
         return snapshot
 
     def snapshots(self) -> list[Snapshot]:
-        """Return the kept snapshots, the newest first."""
+        """Return the kept snapshots, the newest first; what a crash left half made is removed."""
         found: list[Snapshot] = []
-        for path in self._snapshots.glob("*.sqlite"):
-            seq, _, digest = path.stem.partition("-")
-            if seq.isdigit() and len(digest) == _DIGEST_LENGTH:
-                found.append(Snapshot(int(seq), digest))
+        with _snapshots_explained():
+            _remove(self._fresh)
+            _remove(self._next)
+            for path in self._snapshots.glob("*.sqlite"):
+                seq, _, digest = path.stem.partition("-")
+                if seq.isdigit() and len(digest) == _DIGEST_LENGTH and path.is_file():
+                    found.append(Snapshot(int(seq), digest))
         return sorted(found, reverse=True)
 
-    def drop(self, snapshot: Snapshot) -> None:
-        """Remove a snapshot."""
-        self._path(snapshot).unlink(missing_ok=True)
+    def drop(self, snapshot: Snapshot | None) -> None:
+        """Remove a snapshot, or what was made beside for nothing."""
+        with _snapshots_explained():
+            if snapshot is None:
+                _remove(self._next)
+            else:
+                self._path(snapshot).unlink(missing_ok=True)
 
     def _path(self, snapshot: Snapshot) -> Path:
         return self._snapshots / f"{snapshot.seq:012d}-{snapshot.digest}.sqlite"
 
 
 def _remove(path: Path) -> None:
-    for suffix in ("", "-wal", "-shm"):
+    for suffix in ("", "-wal", "-shm", "-journal"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 

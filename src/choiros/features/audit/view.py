@@ -108,6 +108,11 @@ class AuditView:
         rows = self._tables.query("SELECT seq FROM events WHERE id = ?", (event_id,))
         return cast("int", rows[0][0]) if rows else None
 
+    def time_of(self, seq: int) -> int | None:
+        """Return when an event happened, None when there is no such event."""
+        rows = self._tables.query("SELECT timestamp FROM events WHERE seq = ?", (seq,))
+        return cast("int", rows[0][0]) if rows else None
+
     def caused_by(self, event_id: str, seq: int) -> list[int]:
         """Return the numbers of the events that name event `seq` with this id as their direct cause.
 

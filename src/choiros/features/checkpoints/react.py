@@ -8,7 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from choiros.features.checkpoints.commands import MakeCheckpoint, ReportCommit, ReportPush
-from choiros.features.checkpoints.decide import LeaveOut, Repositories, WorkspaceFiles
+from choiros.features.checkpoints.decide import Repositories, WorkspaceFiles
 from choiros.features.checkpoints.events import CheckpointMade, PushRequested
 from choiros.features.checkpoints.view import CheckpointsView
 from choiros.kernel.blob import BlobStore
@@ -27,6 +27,24 @@ AUTHOR = "ChoirOS <choir@localhost>"
 OTHER_COMMIT = "There is a newer commit than the one that was looked through. Push again."
 
 Handle = Callable[[Struct], Awaitable[object]]
+LeaveOut = Callable[[str, bool], bool]
+"""Says which paths never enter a commit: secrets, logs, databases, what can be made again."""
+
+
+class CommitRules(Protocol):
+    """What this room must know about ignore rules."""
+
+    async def ignore_in_commits(self, files: Mapping[str, Entry]) -> Ignored:
+        """Return the rules that hold for a commit of these files, their own ignore file included."""
+        ...
+
+
+class Ignored(Protocol):
+    """Rules about what is left out."""
+
+    def matches(self, path: str, is_directory: bool) -> bool:  # noqa: FBT001 - as the tree port calls it
+        """Return whether the path is left out, itself or with a directory above it."""
+        ...
 
 
 class Committer:
@@ -39,30 +57,32 @@ class Committer:
         files: WorkspaceFiles,
         repositories: Repositories,
         *,
+        view: CheckpointsView,
         blobs: BlobStore,
-        leave_out: LeaveOut,
+        rules: CommitRules,
         handle: Handle,
     ) -> None:
         self._files = files
         self._repositories = repositories
+        self._view = view
         self._blobs = blobs
-        self._leave_out = leave_out
+        self._rules = rules
         self._handle = handle
 
     async def react(self, events: Sequence[Event]) -> None:
-        """Carry out what these events announced, and report each outcome."""
+        """Carry out what these events announced, and report each outcome; what has one is not done again."""
         for event in events:
             match event.payload:
-                case CheckpointMade() as made:
+                case CheckpointMade() as made if not self._view.is_ended(event.seq):
                     await self._handle(await self._commit(event, made))
-                case PushRequested() as push:
+                case PushRequested() as push if not self._view.is_push_ended(event.seq):
                     await self._handle(await self._push(event, push))
                 case _:
                     pass
 
     async def _commit(self, event: Event, made: CheckpointMade) -> ReportCommit:
         standing = self._files.below_at(made.workspace, "", seq=event.seq)
-        kept = kept_in_commits(standing, self._leave_out)
+        kept = kept_in_commits(standing, (await self._rules.ignore_in_commits(standing)).matches)
         left_out = sum(entry.kind != "dir" for entry in standing.values()) - len(kept)
         repository = self._repositories(made.workspace)
         try:

@@ -9,12 +9,14 @@ took.
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterator
 from math import log2
-from typing import NamedTuple
 
 from msgspec import Struct
+
+from choiros.features.checkpoints.shapes import SHAPES
 
 FINDINGS_MAX = 100
 """So many findings of one kind are enough to refuse a push."""
@@ -24,7 +26,8 @@ WORD_SIZE_MIN = 3.0
 """Text with longer runs of one kind of letters, on average, is taken for words: `oauth2_access_token`."""
 
 _KEY_BODY_MAX = 400
-_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_WIDE = re.compile(rb"(?:[\t\n\r\x20-\x7e]\x00{1,3}){8,}+[\t\n\r\x20-\x7e]?+")
+"""Plain text in UTF-16 or UTF-32, with a mark at the beginning or without, also in the middle of other bytes."""
 
 
 class SecretFinding(Struct, frozen=True):
@@ -34,75 +37,20 @@ class SecretFinding(Struct, frozen=True):
     line: int
 
 
-class _Shape(NamedTuple):
-    """How a kind of secret looks; without one of the `marks` it cannot be there, which is quick to see."""
-
-    kind: str
-    marks: tuple[bytes, ...]
-    regex: re.Pattern[bytes]
-
-
-def _shape(kind: str, marks: str, *, regex: str) -> _Shape:
-    """Return the shape of a token that stands for itself, not as a part of a longer word."""
-    bounded = rb"(?<![A-Za-z0-9_])(?P<secret>" + regex.encode() + rb")(?![A-Za-z0-9_])"
-    return _Shape(kind, tuple(mark.encode() for mark in marks.split()), re.compile(bounded))
-
-
-_SHAPES = (
-    _shape("aws_access_key", "AKIA ASIA", regex=r"A[KS]IA[A-Z0-9]{16}"),
-    _shape("github_token", "ghp_ gho_ ghu_ ghs_ ghr_", regex=r"gh[pousr]_[A-Za-z0-9]{36,255}+"),
-    _shape("github_token", "github_pat_", regex=r"github_pat_[A-Za-z0-9_]{60,255}+"),
-    _shape(
-        "gitlab_token",
-        "glpat- gldt- glrt- glptt- glcbt-",
-        regex=r"gl(?:pat|dt|rt|ptt|cbt)-[A-Za-z0-9_.-]{20,255}+",
-    ),
-    _shape("slack_token", "xox", regex=r"xox[abeoprs]-[A-Za-z0-9-]{10,255}+"),
-    _shape("slack_token", "xapp-", regex=r"xapp-[0-9]-[A-Za-z0-9-]{20,255}+"),
-    _shape(
-        "slack_webhook",
-        "hooks.slack.com",
-        regex=r"hooks\.slack\.com/services/T[A-Z0-9]{6,20}+/B[A-Z0-9]{6,20}+/\w{20,40}+",
-    ),
-    _shape("stripe_key", "k_live_ k_test_", regex=r"[sr]k_(?:live|test)_[A-Za-z0-9]{16,255}+"),
-    _shape("stripe_key", "whsec_", regex=r"whsec_[A-Za-z0-9+/]{32,255}+={0,2}+"),
-    _shape("google_key", "AIza", regex=r"AIza[A-Za-z0-9_-]{35}"),
-    _shape("google_key", "GOCSPX-", regex=r"GOCSPX-[A-Za-z0-9_-]{28}"),
-    _shape("anthropic_key", "sk-ant-", regex=r"sk-ant-[A-Za-z0-9_-]{32,255}+"),
-    _shape(
-        "openai_key", "sk-", regex=r"sk-(?!ant-)(?:[a-z]{2,10}+-[A-Za-z0-9_-]{40,255}+|[A-Za-z0-9]{48,64}+)"
-    ),
-    _shape("npm_token", "npm_", regex=r"npm_[A-Za-z0-9]{36}"),
-    _shape("pypi_token", "pypi-", regex=r"pypi-[A-Za-z0-9_-]{60,1000}+"),
-    _shape("huggingface_token", "hf_", regex=r"hf_[A-Za-z0-9]{34}"),
-    _shape("sendgrid_key", "SG.", regex=r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
-    _shape("telegram_token", ":AA", regex=r"[0-9]{8,10}+:AA[A-Za-z0-9_-]{33}"),
-    _shape("docker_token", "dckr_pat_", regex=r"dckr_pat_[A-Za-z0-9_-]{20,100}+"),
-    _shape("digitalocean_token", "do", regex=r"do[opr]_v1_[a-f0-9]{64}"),
-    _shape("vault_token", "hvs.", regex=r"hvs\.[A-Za-z0-9_-]{24,255}+"),
-    _shape("age_key", "AGE-SECRET-KEY-1", regex=r"AGE-SECRET-KEY-1[A-Z0-9]{58}"),
-    _shape(
-        "json_web_token",
-        "eyJ",
-        regex=r"eyJ[A-Za-z0-9_-]{10,4000}+\.eyJ[A-Za-z0-9_-]{10,8000}+\.[A-Za-z0-9_-]{20,2000}+",
-    ),
-    _Shape(
-        "url_password",
-        (b"://",),
-        re.compile(rb"://[^\s/:@'\"<>]{0,100}+:(?P<secret>[^\s/@'\"<>]{3,200}+)@[A-Za-z0-9\[]"),
-    ),
+_KEY_BLOCK = re.compile(
+    rb"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----|---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----"
 )
-_KEY_BLOCK = re.compile(rb"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY(?: BLOCK)?-----")
 _KEY_BODY = re.compile(rb"[A-Za-z0-9+/=]{40}")
 
 _SECRET_NAME = re.compile(
     rb"passw(?:or)?d|passphrase|pwd|secret|token|credentials?"
-    rb"|(?:api|access|account|auth|encryption|master|private|secret|shared|signing)[_-]?key"
+    rb"|(?:api|access|account|auth|encryption|master|private|secret|shared|signing|subscription)[_-]?key"
 )
 _ASSIGNED = re.compile(
     rb"[\"'\]]{0,2}+[ \t]{0,20}+(?::=|=>|[:=])[ \t]{0,20}+"
-    rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{12,200}+)(?P=quote)"
-    rb"|(?P<bare>[\w+/.~!@#%^&*-]{12,200}+={0,2}+)(?![\w(\[{]))"
+    rb"(?:(?P<quote>[\"'`])(?P<quoted>[^\s\"'`]{12,2000}+)(?P=quote)"
+    rb"|(?P<bare>[\w+/.~!@#%^&*-]{12,2000}+={0,2}+)(?![\w(\[{]))"
+    rb"|>(?P<element>[^\s<>]{12,200}+)</"
 )
 _PLACEHOLDER = re.compile(
     rb"example|change[_-]?(?:me|this)|placeholder|dummy|redacted|your|insert|replace|sample|fake"
@@ -114,16 +62,36 @@ _COMMON_PASSWORDS = frozenset(
     {b"password", b"passwd", b"pass", b"secret", b"root", b"admin", b"test", b"postgres"}
 )
 _RUN = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
-_KEY_FILE = re.compile(r"\.(?:p12|pfx|jks|keystore|kdbx)$", re.IGNORECASE)
+_KEY_FILE = re.compile(r"\.(?:p12|pfx|jks|keystore|kdbx|ppk)$", re.IGNORECASE)
+
+_SIGN_IN_FILE = re.compile(r"(?:^|/)(?:[._]netrc|\.pgpass|pgpass\.conf)$", re.IGNORECASE)
+_NETRC = re.compile(
+    rb"\bmachine\s{1,20}+[\w.:-]{1,255}+\s{1,20}+(?:(?:login|account)\s{1,20}+\S{1,255}+\s{1,20}+){0,2}+"
+    rb"password\s{1,20}+(?P<secret>\S{1,255}+)"
+)
+_PGPASS = re.compile(
+    rb"^(?:[\w.-]{1,255}+|\*):(?:[0-9]{2,5}+|\*):(?:[\w-]{1,63}+|\*):(?:[\w.-]{1,63}+|\*):"
+    rb"(?P<secret>[^\s:]{1,255}+)\r?$",
+    re.MULTILINE,
+)
+_BEARER = re.compile(rb"\bbearer[ \t]{1,4}+(?P<secret>[\w.~+/-]{20,2000}+)", re.IGNORECASE)
+_ENCODED = re.compile(
+    rb"(?:\bbasic[ \t]{1,4}+|\b_?auth[\"']?+[ \t]{0,4}+[:=][ \t]{0,4}+[\"']?+)"
+    rb"(?P<encoded>[A-Za-z0-9+/]{12,400}+={0,2}+)",
+    re.IGNORECASE,
+)
+_ENCODED_KEY = re.compile(rb"LS0tLS1CRUdJTi(?P<more>[A-Za-z0-9+/]{100})")
+_ENCODED_HEAD_SIZE = 64
 
 
 def find_secrets(path: str, content: bytes) -> list[SecretFinding]:
     """Return what looks like a secret, in the order of lines; an empty list is no promise."""
     if content and _KEY_FILE.search(path):
         return [SecretFinding("key_file", 1)]
-    encoding = _BOMS.get(content[:2])
-    text = content.decode(encoding, "replace").encode() if encoding else content
+    in_sign_in_file = _SIGN_IN_FILE.search(path) is not None
+    text = _WIDE.sub(lambda wide: wide[0].replace(b"\x00", b""), content) if b"\x00" in content else content
     found = {(at, kind) for find in _FINDERS for at, kind in _first(find(text))}
+    found |= set(_first(_sign_ins(text, any_value=in_sign_in_file)))
     findings = dict.fromkeys(_numbered(text, sorted(found)))
     shaped = {finding.line for finding in findings if finding.kind != "assigned_secret"}
     return [
@@ -148,7 +116,7 @@ def _numbered(text: bytes, found: list[tuple[int, str]]) -> Iterator[SecretFindi
 
 
 def _shapes(text: bytes) -> Iterator[tuple[int, str]]:
-    for shape in _SHAPES:
+    for shape in SHAPES:
         if any(mark in text for mark in shape.marks):
             for match in shape.regex.finditer(text):
                 secret = match["secret"]
@@ -167,11 +135,50 @@ def _assignments(text: bytes) -> Iterator[tuple[int, str]]:
     """Find values that look like chance behind names that end with a word for secrets."""
     for name in _SECRET_NAME.finditer(text.lower()):
         match = _ASSIGNED.match(text, name.end())
-        if match and _looks_random(match["quoted"] or match["bare"]):
+        if match and _looks_random(match["quoted"] or match["bare"] or match["element"]):
             yield name.start(), "assigned_secret"
 
 
-_FINDERS: tuple[Callable[[bytes], Iterator[tuple[int, str]]], ...] = (_shapes, _key_blocks, _assignments)
+def _sign_ins(text: bytes, *, any_value: bool) -> Iterator[tuple[int, str]]:
+    """Find lines of .netrc and .pgpass; what stands elsewhere is suspected only when it looks like chance."""
+    for kind, mark, regex in (("netrc_password", b"machine", _NETRC), ("pgpass_password", b":", _PGPASS)):
+        for match in regex.finditer(text) if mark in text else ():
+            if any_value or _looks_random(match["secret"]):
+                yield match.start("secret"), kind
+
+
+def _headers(text: bytes) -> Iterator[tuple[int, str]]:
+    """Find what a program shows to a server: a token, or a name and a password in base64."""
+    for match in _BEARER.finditer(text):
+        if _looks_random(match["secret"]):
+            yield match.start("secret"), "bearer_token"
+    for match in _ENCODED.finditer(text):
+        name, colon, password = _decoded(match["encoded"]).partition(b":")
+        if colon and name.isascii() and password.isascii() and _looks_random(password):
+            yield match.start("encoded"), "encoded_password"
+
+
+def _encoded_keys(text: bytes) -> Iterator[tuple[int, str]]:
+    """Find private keys that are written in base64 once more, as Kubernetes and many settings hold them."""
+    for match in _ENCODED_KEY.finditer(text):
+        if b"PRIVATE KEY-----" in _decoded(match[0][:_ENCODED_HEAD_SIZE]):
+            yield match.start(), "private_key"
+
+
+def _decoded(encoded: bytes) -> bytes:
+    try:
+        return b64decode(encoded + b"=" * (-len(encoded) % 4), validate=True)
+    except ValueError:
+        return b""
+
+
+_FINDERS: tuple[Callable[[bytes], Iterator[tuple[int, str]]], ...] = (
+    _shapes,
+    _key_blocks,
+    _encoded_keys,
+    _assignments,
+    _headers,
+)
 
 
 def _is_placeholder(secret: bytes) -> bool:

@@ -98,10 +98,29 @@ class CheckpointsView:
         rows = self._tables.query("SELECT * FROM checkpoints WHERE seq = ?", (seq,))
         return _checkpoint(rows[0]) if rows else None
 
+    def is_ended(self, seq: int) -> bool:
+        """Return whether it is recorded what became of the commit of a checkpoint."""
+        found = self.get(seq)
+        return found is not None and bool(found.commit or found.error)
+
+    def open_since(self) -> int | None:
+        """Return the number of the oldest checkpoint or push of which no outcome is recorded."""
+        sql = """
+            SELECT MIN(seq) FROM (
+                SELECT seq FROM checkpoints WHERE commit_id IS NULL AND error IS NULL
+                UNION ALL SELECT seq FROM pushes WHERE done IS NULL
+            )
+        """
+        return cast("int | None", self._tables.query(sql)[0][0])
+
     def push_error(self, seq: int) -> str | None:
         """Return why the push that an event announced failed; None when it arrived or has not ended."""
         rows = self._tables.query("SELECT error FROM pushes WHERE seq = ?", (seq,))
         return cast("str | None", rows[0][0]) or None if rows else None
+
+    def is_push_ended(self, seq: int) -> bool:
+        """Return whether it is recorded what became of the push that an event announced."""
+        return bool(self._tables.query("SELECT 1 FROM pushes WHERE seq = ? AND done IS NOT NULL", (seq,)))
 
     def pushed(self, workspace: str, url: str) -> list[str]:
         """Return the commits that have arrived at another repository."""

@@ -53,6 +53,8 @@ class Capturer:
         self._blobs = blobs
         self._clock = clock
         self._record = record
+        self.is_memory_old = False
+        """Whether a power cut may have taken the newest of what was remembered about the folders."""
         # What a look has found and is just being recorded; it enters the table only when the record is safe.
         self._finding: dict[tuple[str, str], Shown | None] = {}
 
@@ -99,8 +101,23 @@ class Capturer:
         for path in [*named, *replaced]:
             known = [one for one in self._view.below(workspace, path) if _was_reached(one, below)]
             looks = {**dict.fromkeys(known), **looks}
+        looks = {**await self._left_behind(workspace, tree, looks=looks), **looks}
         found = await self._compare(workspace, tree, looks=await self._kept(workspace, looks), anew=anew)
         return Found(found.events, found.paths, {**below, **found.unkept})
+
+    async def _left_behind(self, workspace: str, tree: Tree, *, looks: Looks) -> Looks:
+        """Return the places, gone by now, where a file was seen that stands somewhere else today.
+
+        Looked at alone, the new place of a renamed file would be a new file, and its history lost.
+        """
+        shown = self._shown.get(workspace, looks)
+        arrived = {
+            look.inode
+            for path, look in looks.items()
+            if look is not None and look.kind == "file" and path not in shown
+        }
+        former = [one for one in self._shown.with_inodes(workspace, arrived) if one not in looks]
+        return {path: None for path, look in (await tree.look(former)).items() if look is None}
 
     async def _kept(self, workspace: str, looks: Looks) -> Looks:
         """Leave out what is ignored or protected, but for what the log holds already."""
@@ -163,14 +180,28 @@ class Capturer:
             seen[path] = found
             entry = found.entry if found else None
             if entry != current[path] and (found or last):
+                if self._was_put_there(workspace, path, entry=entry, last=last):
+                    continue
                 source = "system" if adopt or _stayed(last, entry, current=current[path]) else "user"
                 base = _base(last, current[path], raced=path in anew)
                 changes[source].append(Change(path, entry, base))
         events: list[Event] = []
         for source, some in changes.items():
             events += await self._recorded(CaptureFiles(workspace, tuple(some)), source, seen=seen)
+        # What was read without a change to record may have made damaged content whole again.
+        await self._blobs.flush()
         self._shown.put(workspace, seen.items())
         return Found(tuple(events), frozenset(seen), unkept)
+
+    def _was_put_there(self, workspace: str, path: str, *, entry: Entry | None, last: Shown | None) -> bool:
+        """Return whether the folder shows an older version that we put there later than what is remembered."""
+        if not self.is_memory_old:
+            return False
+        remembered = last.entry if last else None
+        for version in reversed(self._view.history(workspace, path)):
+            if version.entry in {entry, remembered}:
+                return version.entry == entry
+        return False
 
     async def _read(self, tree: Tree, path: str) -> Shown:
         entry, stat = await tree.take(path, self._blobs)

@@ -159,7 +159,7 @@ logs/
 *~
 #*#
 """
-"""Left out of git commits in addition to DEFAULTS; all of it is in the log."""
+"""Left out of git commits in addition to DEFAULTS, however it is spelt (`.ENV`); all of it is in the log."""
 
 LINES_MAX = 5000
 DIRECTORIES_MAX = 50_000
@@ -180,12 +180,17 @@ class Ignore:
 
         Raises Rejected (`ignore.bad_pattern`, `ignore.too_long`), with the number of the line.
         """
-        patterns = [
-            *(_read(DEFAULTS) if defaults else ()),
-            *(_read(CHECKPOINT_DEFAULTS) if checkpoint else ()),
-            *_read(lines),
+        rules = [
+            *(_Rule(pattern) for pattern in (_read(DEFAULTS) if defaults else ())),
+            *(
+                _Rule(pattern, any_case=True)
+                for pattern in (_read(CHECKPOINT_DEFAULTS) if checkpoint else ())
+            ),
+            *(_Rule(pattern) for pattern in _read(lines)),
         ]
-        self._rules = [_Rule(pattern) for pattern in reversed(patterns)]
+        patterns = [rule.pattern for rule in rules]
+        self._rules = rules[::-1]
+        self._any_case = checkpoint
         self._names = {pattern.name for pattern in patterns}
         self._directories: dict[str, bool] = {"": False}
         starred = [pattern for pattern in patterns if pattern.name is None]
@@ -222,7 +227,7 @@ class Ignore:
 
     def _says(self, path: str, name: str, *, is_directory: bool) -> bool:
         """Return what the last rule about this very path says; no rule leaves it in."""
-        if not self._may_say(name):
+        if not (self._may_say(name) or (self._any_case and self._may_say(name.lower()))):
             return False
         for rule in self._rules:
             if rule.fits(path, name, is_directory=is_directory):
@@ -242,12 +247,15 @@ class Ignore:
 class _Rule:
     """A pattern that is ready to be asked."""
 
-    def __init__(self, pattern: Pattern) -> None:
+    def __init__(self, pattern: Pattern, *, any_case: bool = False) -> None:
         self.negated = pattern.negated
-        self._pattern = pattern
+        self.pattern = pattern
+        self._any_case = any_case
 
     def fits(self, path: str, name: str, *, is_directory: bool) -> bool:
-        pattern = self._pattern
+        if self._any_case:
+            path, name = path.lower(), name.lower()
+        pattern = self.pattern
         if pattern.directory_only and not is_directory:
             return False
         if pattern.name is not None and (name != pattern.name or not pattern.whole):
@@ -256,7 +264,7 @@ class _Rule:
 
     @cached_property
     def _regex(self) -> re.Pattern[str]:
-        return re.compile(self._pattern.regex, re.DOTALL)
+        return re.compile(self.pattern.regex, re.DOTALL)
 
 
 def _read(text: str) -> Iterator[Pattern]:

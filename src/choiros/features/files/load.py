@@ -45,7 +45,7 @@ class FilesLoader:
         self._view = view
         self._blobs = blobs
         self._workspaces = workspaces
-        self._ignores: dict[str, Ignore] = {}
+        self._ignores: dict[tuple[str, bool], Ignore] = {}
         self._problems: dict[str, str] = {}
 
     async def change(self, command: ChangeFiles | CaptureFiles, context: Context) -> FilesState:
@@ -89,28 +89,29 @@ class FilesLoader:
 
     async def ignore(self, workspace: str) -> Ignore:
         """Return the rules of a workspace about what is left out of the log."""
-        entry = self._view.entry(workspace, IGNORE_FILE)
-        if entry is None or entry.kind != "file" or entry.size > TEXT_BYTES_MAX:
-            return self._ignore("", "")
-        if entry.content not in self._ignores:
-            content = await read_all(self._blobs, entry.content)
-            return self._ignore(entry.content, content.decode("utf-8", "replace"))
-        return self._ignores[entry.content]
+        return await self._ignore(self._view.entry(workspace, IGNORE_FILE))
+
+    async def ignore_in_commits(self, files: Mapping[str, Entry]) -> Ignore:
+        """Return the rules about what is left out of a commit of these files, their own ignore file included."""
+        return await self._ignore(files.get(IGNORE_FILE), checkpoint=True)
 
     def ignore_problem(self, workspace: str) -> str | None:
         """Return why the workspace's own rules are not followed, None when they are."""
         entry = self._view.entry(workspace, IGNORE_FILE)
         return None if entry is None else self._problems.get(entry.content)
 
-    def _ignore(self, digest: str, lines: str) -> Ignore:
-        if digest not in self._ignores:
+    async def _ignore(self, entry: Entry | None, *, checkpoint: bool = False) -> Ignore:
+        digest = entry.content if entry and entry.kind == "file" and entry.size <= TEXT_BYTES_MAX else ""
+        key = (digest, checkpoint)
+        if key not in self._ignores:
+            lines = (await read_all(self._blobs, digest)).decode("utf-8", "replace") if digest else ""
             try:
-                self._ignores[digest] = Ignore(lines)
+                self._ignores[key] = Ignore(lines, checkpoint=checkpoint)
             except Rejected as problem:
                 # Nothing could be written any more, not even a better rule: so only the defaults hold meanwhile.
                 self._problems[digest] = f"{problem.message} {problem.fix}"
-                self._ignores[digest] = Ignore("")
-        return self._ignores[digest]
+                self._ignores[key] = Ignore("", checkpoint=checkpoint)
+        return self._ignores[key]
 
     def _entries(self, workspace: str, paths: Iterable[str]) -> dict[str, Entry | None]:
         self._workspaces.check_open(workspace)

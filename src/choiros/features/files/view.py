@@ -154,6 +154,15 @@ class FilesView:
         rows = self._tables.query(sql, (workspace, directory, directory + "/", directory + "0"))
         return {cast("str", path): cast("int", seq) for path, seq in rows}
 
+    def seqs_at(self, workspace: str, directory: str = "", *, seq: int) -> dict[str, int]:
+        """Return for every path below a directory the number of the event that had last changed it by then."""
+        rows = self._tables.query(
+            "SELECT path, max(seq) FROM file_history WHERE workspace = ?1 AND seq <= ?2 "
+            "AND (?3 = '' OR (path > ?4 AND path < ?5)) GROUP BY path",
+            (workspace, seq, directory, directory + "/", directory + "0"),
+        )
+        return {cast("str", path): cast("int", newest) for path, newest in rows}
+
     def alike(self, workspace: str, path: str) -> list[str]:
         """Return the paths that a person, or another file system, takes for this one."""
         rows = self._tables.query(
@@ -215,11 +224,6 @@ class FilesView:
         rows = self._tables.query("SELECT count(*) FROM files WHERE workspace = ?", (workspace,))
         return cast("int", rows[0][0])
 
-    def contents(self) -> Iterator[str]:
-        """Return the digest of every content that any event names."""
-        for (content,) in self._tables.query("SELECT DISTINCT content FROM file_history WHERE content <> ''"):
-            yield cast("str", content)
-
     def _versions(self, where: str, *values: Value) -> list[Version]:
         sql = f"SELECT path, seq, moved_from, moved_to, {_ENTRY} FROM file_history WHERE {where}"
         return [_version(row) for row in self._tables.query(sql, values)]
@@ -249,6 +253,16 @@ class ShownTable:
     def all(self, workspace: str) -> dict[str, Shown]:
         """Return what is known about a whole folder."""
         return dict(map(_shown, self._tables.query("SELECT * FROM shown WHERE workspace = ?", (workspace,))))
+
+    def with_inodes(self, workspace: str, inodes: Iterable[int]) -> list[str]:
+        """Return the paths at which these files were seen, wherever they are now."""
+        found: list[str] = []
+        for inode in inodes:
+            rows = self._tables.query(
+                "SELECT path FROM shown WHERE workspace = ? AND inode = ?", (workspace, inode)
+            )
+            found += [cast("str", path) for (path,) in rows]
+        return found
 
     def put(self, workspace: str, known: Iterable[tuple[str, Shown | None]]) -> None:
         """Remember what a folder shows at paths, None for nothing."""

@@ -24,9 +24,10 @@ from choiros.features.workspaces.events import (
     WorkspaceRenamed,
     WorkspaceUsed,
 )
-from choiros.features.workspaces.view import Workspace, WorkspacesView, unknown
+from choiros.features.workspaces.view import Workspace, WorkspacesView, overlapping, unknown
 from choiros.kernel.command import Commands, CommandType, Context, Decision, Fact, any_command
 from choiros.kernel.errors import Rejected
+from choiros.kernel.path import fold
 
 NAME_MAX = 60
 _name = re.compile(r"[^\W_][\w .-]*", re.UNICODE)
@@ -62,12 +63,13 @@ def decide(command: WorkspaceCommand, state: WorkspacesState) -> Decision:
             return _facts() if before == found.id else _facts(WorkspaceUsed(found.id, before))
         case RenameWorkspace(name, to):
             found = _named(name, state)
-            _check_new_name(to, state)
+            _check_new_name(to, state, besides=found.id)
             return _facts(WorkspaceRenamed(found.id, to, found.name))
         case ArchiveWorkspace(name):
             return _facts(WorkspaceArchived(_spare(name, state).id))
         case OpenWorkspace(name):
-            found = _named(name, state)
+            found = _there_or_removed(name, state)
+            _check_folder(found, state)
             return _facts() if found.state == "open" else _facts(WorkspaceOpened(found.id, found.state))
         case RemoveWorkspace(name):
             found = _spare(name, state) if _named(name, state).state == "open" else _named(name, state)
@@ -76,10 +78,9 @@ def decide(command: WorkspaceCommand, state: WorkspacesState) -> Decision:
 
 def _create(command: CreateWorkspace, state: WorkspacesState) -> Decision:
     _check_new_name(command.name, state)
-    if command.folder is not None:
-        _check_folder(command.folder, state)
     taken = {one.id for one in state.all}
     fresh = next(one for one in _ids(command.name) if one not in taken)
+    _check_folder(Workspace(fresh, command.name, command.folder, "open", 0, 0), state)
     return _facts(WorkspaceCreated(fresh, command.name, command.folder))
 
 
@@ -88,23 +89,18 @@ def _ids(name: str) -> list[str]:
     return [word, *(f"{word}-{number}" for number in range(2, 10_000))]
 
 
-def _check_folder(folder: str, state: WorkspacesState) -> None:
-    parts = folder.split("/")
-    for one in state.all:
-        if one.folder is None or one.state == "removed":
-            continue
-        other = one.folder.split("/")
-        shorter = min(len(parts), len(other))
-        if parts[:shorter] == other[:shorter]:
-            raise Rejected(
-                "workspaces.overlap",
-                f"'{folder}' and the workspace '{one.name}' lie inside each other.",
-                fix="Choose a folder that shares nothing with another workspace.",
-                folder=folder,
-            )
+def _check_folder(one: Workspace, state: WorkspacesState) -> None:
+    other = overlapping(one, state.all)
+    if other is not None:
+        raise Rejected(
+            "workspaces.overlap",
+            f"'{one.folder}' and the workspace '{other.name}' lie inside each other.",
+            fix="Choose a folder that shares nothing with another workspace.",
+            folder=one.folder,
+        )
 
 
-def _check_new_name(name: str, state: WorkspacesState) -> None:
+def _check_new_name(name: str, state: WorkspacesState, *, besides: str | None = None) -> None:
     if len(name) > NAME_MAX or not _name.fullmatch(name):
         raise Rejected(
             "workspaces.bad_name",
@@ -112,12 +108,15 @@ def _check_new_name(name: str, state: WorkspacesState) -> None:
             fix=f"Use letters, digits, spaces, '.', '-' and '_', at most {NAME_MAX}, beginning with a letter or digit.",
             name=name[:NAME_MAX],
         )
-    if any(one.name == name and one.state != "removed" for one in state.all):
+    there = [one for one in state.all if one.state != "removed"]
+    alike = [one for one in there if one.id != besides and fold(one.name) == fold(name)]
+    found = next((one for one in there if one.name == name), next(iter(alike), None))
+    if found is not None:
         raise Rejected(
             "workspaces.exists",
-            f"There is a workspace '{name}' already.",
+            f"There is a workspace '{found.name}' already.",
             fix="Choose another name, or use that one: 'choir workspaces use'.",
-            name=name,
+            name=found.name,
         )
 
 
@@ -126,6 +125,13 @@ def _named(name: str, state: WorkspacesState) -> Workspace:
     if found is None:
         raise unknown(name)
     return found
+
+
+def _there_or_removed(name: str, state: WorkspacesState) -> Workspace:
+    """Return the workspace of this name; when there is none, the one that was made last of those removed."""
+    removed = [one for one in state.all if one.name == name and one.state == "removed"]
+    is_there = any(one.name == name and one.state != "removed" for one in state.all)
+    return removed[-1] if removed and not is_there else _named(name, state)
 
 
 def _open(name: str, state: WorkspacesState) -> Workspace:

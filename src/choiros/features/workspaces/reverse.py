@@ -16,7 +16,7 @@ from choiros.features.workspaces.events import (
     WorkspaceRenamed,
     WorkspaceUsed,
 )
-from choiros.features.workspaces.view import State, Workspace, WorkspacesView
+from choiros.features.workspaces.view import State, Workspace, WorkspacesView, overlapping
 from choiros.kernel.event import Event
 from choiros.kernel.reverser import Obstacle, Reversal
 
@@ -48,6 +48,8 @@ class WorkspacesReverser:
             for fact in inverse:
                 if isinstance(fact, WorkspaceOpened | WorkspaceRenamed) and _name_taken(fact, known):
                     obstacles.append(Obstacle(fact.workspace, "another workspace has its name now"))
+                if isinstance(fact, WorkspaceOpened) and overlapping(known[fact.workspace], known.values()):
+                    obstacles.append(Obstacle(fact.workspace, "another workspace has its folder now"))
                 known[fact.workspace] = _changed(known[fact.workspace], fact)
                 current = fact.workspace if isinstance(fact, WorkspaceUsed) else current
                 facts.append(fact)

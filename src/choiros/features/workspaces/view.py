@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, cast
 
 from msgspec import Struct
@@ -124,6 +124,17 @@ class WorkspacesView:
                 fix=f"Bring it back first: 'choir workspaces open {found.name}', or undo what removed it.",
                 name=found.name,
             )
+
+
+def overlapping(one: Workspace, others: Iterable[Workspace]) -> Workspace | None:
+    """Return a workspace that is there and whose folder is the folder of this one, or lies inside it or around it."""
+    for other in others:
+        if other.id != one.id and other.state != "removed" and one.folder and other.folder:
+            parts, theirs = one.folder.split("/"), other.folder.split("/")
+            shorter = min(len(parts), len(theirs))
+            if parts[:shorter] == theirs[:shorter]:
+                return other
+    return None
 
 
 def unknown(name: str) -> Rejected:

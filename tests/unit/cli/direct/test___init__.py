@@ -44,6 +44,17 @@ def test_a_second_writer_waits_and_is_told_who_holds_the_data_while_a_reader_rea
 
 
 def test_nobody_can_commit_the_data_directory_by_accident(home: Home) -> None:
+    """K-47: neither of the whole nor of the part that holds log, keys and contents."""
+    home.write("a.txt", b"1")
+    home.do(lambda client: client.checkpoint("first"))
+    for place in (home.path, home.path / "users" / "me", home.path / "users" / "me" / ".choir"):
+        subprocess.run(["git", "init", "-q", "."], cwd=place, check=True)
+        subprocess.run(["git", "add", "-A"], cwd=place, check=True, capture_output=True)
+        done = subprocess.run(["git", "ls-files"], cwd=place, check=True, capture_output=True, text=True)
+        assert [path for path in done.stdout.split() if path != "workspace"] == []
+
+
+def test_a_repository_around_the_data_directory_takes_nothing_of_it(home: Home) -> None:
     """K-47: the person's own git, in the data directory and above it, takes nothing of it."""
     home.write("a.txt", b"1")
     home.do(lambda client: client.checkpoint("first"))

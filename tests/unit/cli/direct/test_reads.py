@@ -10,7 +10,7 @@ from choiros.cli.client import EventLine, LogQuery
 from choiros.cli.direct import connect
 from choiros.kernel.errors import Rejected
 from choiros.settings import resolve
-from tests.unit.cli.direct.homes import Home, pieces
+from tests.unit.cli.direct.homes import Home, changed, pieces
 
 
 def test_the_log_shows_the_newest_events_oldest_first_and_hides_routine(home: Home) -> None:
@@ -80,6 +80,57 @@ def test_why_follows_a_file_through_a_rename(home: Home) -> None:
     assert why.history[0].seq == last
 
 
+def test_a_file_renamed_by_hand_keeps_its_history_when_only_its_new_name_is_looked_at(home: Home) -> None:
+    first = home.write("a.txt", b"one\ntwo\n", run="draft").seqs[-1]
+    home.write("other.txt", b"x")
+    (home.folder / "other.txt").unlink()
+    (home.folder / "a.txt").rename(home.folder / "b.txt")
+    assert home.read("b.txt") == b"one\ntwo\n"
+    why = home.do(lambda client: client.why("b.txt"))
+    assert [line.seq for line in why.lines] == [first, first]
+    assert why.history[0].sentence == "moved a.txt to b.txt"
+    (home.folder / "b.txt").rename(home.folder / "c.txt")
+    last = home.write("c.txt", b"one\nTWO\n").seqs[-1]
+    why = home.do(lambda client: client.why("c.txt"))
+    assert [line.seq for line in why.lines] == [first, last]
+
+
+def test_a_second_name_of_a_file_is_a_file_of_its_own(home: Home) -> None:
+    home.write("a.txt", b"one\n")
+    (home.folder / "b.txt").hardlink_to(home.folder / "a.txt")
+    assert home.read("b.txt") == b"one\n"
+    assert home.paths() == ["a.txt", "b.txt"]
+
+
+def test_why_names_what_led_to_a_line_that_an_undo_brought_back(home: Home) -> None:
+    first = home.write("a.txt", b"one\ntwo\n").seqs[0]
+    home.write("a.txt", b"one\nTWO\n", run="polish")
+    undone = home.undo(run="polish").seqs
+    why = home.do(lambda client: client.why("a.txt"))
+    assert [(line.text, line.seq) for line in why.lines] == [("one", first), ("two", undone[-1])]
+    assert {seq: cause.sentence for seq, cause in why.causes.items()} == {
+        undone[-1]: "took back the run polish (1 change)"
+    }
+
+
+def test_why_tells_the_lines_of_a_merge_apart_by_who_wrote_them(home: Home) -> None:
+    first = home.write("a.txt", b"a\nb\nc\nd\n").seqs[-1]
+    left = home.write("a.txt", b"A\nb\nc\nd\n", run="left").seqs[-1]
+    right = home.write("a.txt", b"a\nb\nc\nD\n", run="right", base=first).seqs[-1]
+    (home.folder / "a.txt").write_bytes(b"A\nb\nc\nD\nby hand\n")
+    why = home.do(lambda client: client.why("a.txt"))
+    hand = why.lines[-1].seq
+    assert [(line.text, line.seq) for line in why.lines] == [
+        ("A", left),
+        ("b", first),
+        ("c", first),
+        ("D", right),
+        ("by hand", hand),
+    ]
+    assert [why.events[seq].run_id for seq in (left, right, hand)] == ["left", "right", None]
+    assert why.events[hand].source == "user"
+
+
 def test_why_of_binary_content_gives_the_history_alone(home: Home) -> None:
     home.write("a.bin", b"\x00\x01")
     why = home.do(lambda client: client.why("a.bin"))
@@ -96,6 +147,45 @@ def test_files_and_contents_are_there_as_of_any_event(home: Home) -> None:
     assert home.read("a.txt") == b"2"
     with pytest.raises(Rejected, match="Nothing stands at"):
         home.read("b.txt", first)
+
+
+def test_each_file_names_the_event_that_last_changed_it_now_and_back_then(home: Home) -> None:
+    first = home.write("a.txt", b"1").seqs[-1]
+    second = home.write("d/b.txt", b"2").seqs[-1]
+    third = home.write("a.txt", b"3").seqs[-1]
+    moved = changed(home.do(lambda client: client.move("d/b.txt", "d/c.txt", run=None))).seqs[-1]
+
+    def seqs(at: int | None) -> dict[str, int]:
+        return {line.path: line.seq for line in home.files(at).files if line.kind == "file"}
+
+    assert seqs(second) == {"a.txt": first, "d/b.txt": second}
+    assert seqs(third) == {"a.txt": third, "d/b.txt": second}
+    assert seqs(moved) == seqs(None) == {"a.txt": third, "d/c.txt": moved}
+
+
+def test_following_a_path_shows_this_workspace_alone_and_what_is_below(home: Home) -> None:
+    home.do(lambda client: client.change_workspace("new", "work", argument=None))
+    Home(home.path, {}, workspace="work").write("d/a.txt", b"1")
+    home.write("da.txt", b"2")
+    seq = home.write("d/a.txt", b"3").seqs[-1]
+    home.do(lambda client: client.move("d/a.txt", "b.txt", run=None))
+
+    async def follow(path: str) -> list[str]:
+        reader = await connect(resolve({"home": str(home.path)}, {}), workspace=None, write=False)
+        found: list[str] = []
+        async for line in reader.follow(LogQuery(path=path)):
+            found.append(line.sentence)
+            if line.event_type == "file.move":
+                break
+        await reader.close()
+        return found
+
+    assert asyncio.run(follow("d")) == [
+        "made the directory d",
+        "created d/a.txt (1 byte)",
+        "moved d/a.txt to b.txt",
+    ]
+    assert asyncio.run(follow("d/a.txt"))[0] == home.do(lambda client: client.show(seq)).line.sentence
 
 
 def test_what_cannot_be_kept_is_listed_with_its_reason(home: Home) -> None:

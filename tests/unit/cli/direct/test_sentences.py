@@ -6,7 +6,7 @@ import pytest
 from msgspec import Struct
 
 from choiros.cli.direct.sentences import sentence, size
-from choiros.features.checkpoints.events import PushDone
+from choiros.features.checkpoints.events import CheckpointCommitted, PushDone
 from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.undo.events import Undone
 from choiros.features.workspaces.events import WorkspaceRemoved
@@ -38,6 +38,11 @@ def told(payload: Struct | None) -> str:
         (Undone("since", "4", ((5, 6), (9, 9))), "took back everything after event 4 (3 changes)"),
         (WorkspaceRemoved("w", "open"), "removed the workspace garden"),
         (PushDone("w", 1, "c" * 40, "no way"), f"could not send {'c' * 10}: no way"),
+        (CheckpointCommitted("w", 9, "c" * 40, 1, 0), f"committed checkpoint 9 as {'c' * 10} (1 file)"),
+        (
+            CheckpointCommitted("w", 9, "c" * 40, 1200, 0),
+            f"committed checkpoint 9 as {'c' * 10} (1,200 files)",
+        ),
         (None, "the content of this event was erased"),
     ],
 )

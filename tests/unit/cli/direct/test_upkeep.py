@@ -6,11 +6,13 @@ import asyncio
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from choiros.cli.client import Asked, Changed
-from choiros.cli.direct import connect
-from choiros.kernel.errors import Conflict, Rejected
+from choiros.cli.direct import DirectClient, connect
+from choiros.kernel.errors import Conflict, Corrupt, Rejected, Unavailable
+from choiros.kernel.event import Draft
 from choiros.settings import resolve
 from tests.unit.cli.direct.homes import Home, changed
 
@@ -40,6 +42,14 @@ def test_a_removed_workspace_comes_back_with_undo(home: Home) -> None:
     gone = changed(home.do(lambda client: client.change_workspace("rm", "work", argument=None)))
     assert not (home.path / "users/me/workspaces/work/b.txt").exists()
     home.undo(seq=gone.seqs[0])
+    assert (home.path / "users/me/workspaces/work/b.txt").read_bytes() == b"2"
+
+
+def test_a_removed_workspace_is_opened_again_by_its_name(home: Home) -> None:
+    home.do(lambda client: client.change_workspace("new", "work", argument=None))
+    Home(home.path, {}, workspace="work").write("b.txt", b"2")
+    home.do(lambda client: client.change_workspace("rm", "work", argument=None))
+    home.do(lambda client: client.change_workspace("open", "work", argument=None))
     assert (home.path / "users/me/workspaces/work/b.txt").read_bytes() == b"2"
 
 
@@ -98,6 +108,40 @@ def test_everything_that_is_derived_comes_back_from_the_log_alone(home: Home) ->
     assert (home.folder / "empty").is_dir()
 
 
+def test_a_lost_folder_comes_back_but_for_what_the_disk_spoilt_and_undo_goes_on(home: Home) -> None:
+    """C-21."""
+    home.write("a.txt", b"1")
+    digest = home.files().files[0].content
+    home.write("b.txt", b"2")
+    home.write("b.txt", b"3")
+    (home.path / "users/me/.choir/blobs" / digest[:2] / digest).write_bytes(b"0")
+    shutil.rmtree(home.folder)
+    found = home.files()
+    assert [path.name for path in home.folder.iterdir()] == ["b.txt"]
+    assert digest in found.unkept["a.txt"]
+    home.undo()
+    assert (home.folder / "b.txt").read_bytes() == b"2"
+    assert home.do(lambda client: client.rebuild(full=True)).unkept.keys() == {"a.txt"}
+    home.write("a.txt", b"1")
+    home.files()
+    assert (home.folder / "a.txt").read_bytes() == b"1"
+
+
+def test_a_rebuild_that_finds_no_space_says_so_and_changes_nothing(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> None:
+        raise Unavailable("state.unavailable", "There is no space left.", fix="Free some.")
+
+    home.write("a.txt", b"1")
+    with monkeypatch.context() as patch:
+        patch.setattr("choiros.cli.direct.upkeep.rebuild", fails)
+        with pytest.raises(Unavailable, match="no space"):
+            home.do(lambda client: client.rebuild(full=True))
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []
+    assert home.read("a.txt") == b"1"
+
+
 def test_a_rebuild_names_the_views_that_somebody_edited(home: Home) -> None:
     apsw = pytest.importorskip("apsw")
     home.write("a.txt", b"1")
@@ -115,6 +159,59 @@ def test_a_damaged_state_is_rebuilt_by_itself_and_said(
     (home.path / "users/me/.choir/state.sqlite").write_bytes(b"not a database, but longer than a header " * 9)
     assert home.read("a.txt") == b"1"
     assert "nothing is lost" in capsys.readouterr().err
+
+
+def test_a_rebuild_from_a_damaged_log_names_the_event_and_leaves_everything_as_it_was(home: Home) -> None:
+    seqs = [home.write(name, name.encode()).seqs[-1] for name in ("a.txt", "b.txt", "c.txt")]
+    data = home.path / "users/me/.choir"
+    content = (data / "log.db").read_bytes()
+    (data / "log.db").write_bytes(content.replace(b'"path":"a.txt"', b'"path":"x.txt"'))
+    for _ in range(2):
+        with pytest.raises(Corrupt, match=f"damaged at event {seqs[0]}") as caught:
+            home.do(lambda client: client.rebuild(full=True))
+        assert caught.value.code == "log.broken"
+    assert [home.read(name) for name in home.paths()] == [b"a.txt", b"b.txt", b"c.txt"]
+
+
+def test_a_rebuild_survives_state_in_which_text_is_damaged(home: Home) -> None:
+    home.write("umbrella.txt", b"1")
+    state = home.path / "users/me/.choir/state.sqlite"
+    state.write_bytes(state.read_bytes().replace(b"umbrella", b"umbr\xff\xfe\xfda"))
+    home.do(lambda client: client.rebuild(full=False))
+    assert home.paths() == ["umbrella.txt"]
+
+
+@pytest.mark.parametrize("place", ["snapshots", "snapshots/next.sqlite/inside"])
+def test_a_snapshot_that_cannot_be_kept_is_told_and_the_change_is_answered_all_the_same(
+    home: Home, capsys: pytest.CaptureFixture[str], place: str
+) -> None:
+    home.flags["snapshots.events_max"] = "1"
+    in_the_way = home.path / "users/me/.choir" / place
+    in_the_way.parent.mkdir(parents=True)
+    in_the_way.touch()
+    assert home.write("a.txt", b"1").lines[0].event_type == "file.write"
+    assert "No snapshot of the state was kept" in capsys.readouterr().err
+    assert home.read("a.txt") == b"1"
+
+
+def test_an_older_log_that_was_put_back_loses_nothing_of_what_the_folder_holds(home: Home) -> None:
+    data = home.path / "users/me/.choir"
+    home.flags["snapshots.events_max"] = "2"
+    home.write("kept.txt", b"old\n")
+    home.write("gone.txt", b"1")
+    shutil.copy(data / "log.db", home.path / "backup.db")
+    home.write("kept.txt", b"new\n")
+    home.write("later.txt", b"2")
+    home.do(lambda client: client.remove(["gone.txt"], recursive=False, run=None))
+    shutil.copy(home.path / "backup.db", data / "log.db")
+    with pytest.raises(Corrupt, match="The log ends") as caught:
+        home.files()
+    assert "move state.sqlite away" in caught.value.fix
+    (data / "state.sqlite").rename(home.path / "aside.sqlite")
+    assert home.paths() == ["gone.txt", "kept.txt", "later.txt"]
+    assert [home.read(name) for name in home.paths()] == [b"1", b"new\n", b"2"]
+    assert (home.folder / "later.txt").read_bytes() == b"2"
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []
 
 
 def test_garbage_is_what_no_event_names_and_an_old_version_is_none(home: Home) -> None:
@@ -135,6 +232,32 @@ def test_garbage_is_what_no_event_names_and_an_old_version_is_none(home: Home) -
     assert home.read("a.txt", first) == b"old"
 
 
+def test_garbage_is_what_the_log_does_not_name_whatever_became_of_the_views(home: Home) -> None:
+    apsw = pytest.importorskip("apsw")
+    first = home.write("a.txt", b"old").seqs[0]
+    home.write("a.txt", b"new")
+    database = apsw.Connection(str(home.path / "users/me/.choir/state.sqlite"))
+    database.execute("DELETE FROM file_history; DELETE FROM files")
+    database.close()
+    assert home.do(lambda client: client.collect(preview=False)).contents == 0
+    home.do(lambda client: client.rebuild(full=True))
+    assert (home.read("a.txt", first), home.read("a.txt")) == (b"old", b"new")
+
+
+def test_what_an_event_of_an_unknown_type_names_is_no_garbage(home: Home) -> None:
+    async def record(client: DirectClient) -> None:
+        parts = client._computer.parts
+        digest = await parts.blobs.put(b"of a newer version")
+        await parts.blobs.flush()
+        payload = msgspec.json.encode({"sheet": {"cells": digest}})
+        event_id = parts.ids.event_id(parts.clock.now_ms())
+        draft = Draft(event_id, parts.clock.now_ms(), "me", "user", "sheet.save", payload, parts.ids.salt())
+        await parts.log.append("me", [draft])
+
+    home.do(record)
+    assert home.do(lambda client: client.collect(preview=False)).contents == 0
+
+
 def test_watching_records_what_other_programs_write(home: Home) -> None:
     home.write("a.txt", b"1")
 
@@ -152,3 +275,15 @@ def test_watching_records_what_other_programs_write(home: Home) -> None:
             await client.close()
 
     assert [line.sentence for line in asyncio.run(watch()).lines] == ["created b.txt (7 bytes)"]
+
+
+def test_a_rebuild_that_fails_is_told_as_what_it_is(home: Home) -> None:
+    home.write("a.txt", b"1")
+    in_the_way = home.path / "users/me/.choir/state.next.sqlite"
+    in_the_way.mkdir()
+    (in_the_way / "file").touch()
+    with pytest.raises(Unavailable, match="Is a directory") as caught:
+        home.do(lambda client: client.rebuild(full=True))
+    assert caught.value.code == "state.unavailable"
+    shutil.rmtree(in_the_way)
+    assert home.do(lambda client: client.rebuild(full=True)).differed == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from choiros.kernel.errors import Rejected
+from choiros.kernel.errors import Corrupt, Rejected
 from tests.unit.cli.direct.homes import Home, changed
 
 
@@ -20,6 +20,26 @@ def test_a_written_file_is_in_the_folder_and_in_the_log(home: Home) -> None:
 def test_writing_the_same_again_records_nothing(home: Home) -> None:
     home.write("a.txt", b"same")
     assert home.write("a.txt", b"same").lines == []
+
+
+@pytest.mark.parametrize("damage", [b"2", b"12", None])
+@pytest.mark.parametrize("again", ["written", "touched", "elsewhere"])
+def test_content_that_the_disk_spoilt_is_whole_again_when_it_comes_again(
+    home: Home, damage: bytes | None, again: str
+) -> None:
+    seq = home.write("a.txt", b"1").seqs[0]
+    stored = next((home.path / "users/me/.choir/blobs").glob("??/*"))
+    stored.unlink() if damage is None else stored.write_bytes(damage)
+    with pytest.raises(Corrupt):
+        home.read("a.txt", seq)
+    if again == "written":
+        assert home.write("a.txt", b"1").seqs == []
+    elif again == "touched":
+        (home.folder / "a.txt").touch()
+        home.files()
+    else:
+        home.write("b.txt", b"1")
+    assert home.read("a.txt", seq) == b"1"
 
 
 def test_a_write_keeps_the_mode_that_the_file_has(home: Home) -> None:
@@ -94,6 +114,41 @@ def test_a_directory_stays_when_it_holds_what_is_not_kept_and_undo_means_the_rem
     assert home.read("d/kept.txt") == b"1"
 
 
+def test_an_undo_tells_which_directory_stays(home: Home) -> None:
+    home.write("d/e/kept.txt", b"1")
+    os.mkfifo(home.folder / "d/e/pipe")
+    assert home.undo().warnings == ["The directory d stays, because it holds what is not kept."]
+    assert (home.folder / "d/e/pipe").is_fifo()
+
+
+def test_an_undo_tells_that_what_it_restored_stands_beside_what_is_in_its_way(home: Home) -> None:
+    """The folder has a directory there that cannot go, so both are kept."""
+    seq = home.write("d", b"was a file\n").seqs[-1]
+    home.do(lambda client: client.remove(["d"], recursive=False, run=None))
+    home.write("d/e/new.txt", b"2")
+    os.mkfifo(home.folder / "d/e/pipe")
+    done = home.undo(since=seq)
+    assert done.conflicts == ["d (conflict)"]
+    assert done.warnings == ["d is not as wished: what stood in the folder there was recorded as well."]
+    assert home.read("d (conflict)") == b"was a file\n"
+    assert (home.folder / "d/e/pipe").is_fifo()
+
+
+def test_what_the_folder_cannot_show_is_told_and_keeps_nobody_from_working(home: Home) -> None:
+    """A directory of the log gave way to something that is not kept."""
+    home.write("d/a.txt", b"1")
+    (home.folder / "d/a.txt").unlink()
+    (home.folder / "d").rmdir()
+    os.mkfifo(home.folder / "d")
+    assert home.write("d/b.txt", b"2").warnings
+    assert "d stands in the way" in home.files().unkept["d/b.txt"]
+    home.write("other.txt", b"3")
+    assert home.undo().lines[1].sentence == "removed other.txt"
+    (home.folder / "d").unlink()
+    assert home.files().unkept == {}
+    assert (home.folder / "d/b.txt").read_bytes() == b"2"
+
+
 def test_a_preview_changes_nothing(home: Home) -> None:
     home.write("a.txt", b"1\n")
     home.write("a.txt", b"2\n")
@@ -111,3 +166,22 @@ def test_redo_brings_back_what_undo_took(home: Home) -> None:
     assert home.do(lambda client: client.preview_redo(())).target == "redo"
     home.do(lambda client: client.redo(()))
     assert home.read("a.txt") == b"1"
+
+
+@pytest.mark.parametrize(("standing", "events"), [(b"second\n", 0), (b"third\n", 0), (b"of mine\n", 2)])
+def test_views_that_a_power_cut_set_back_take_none_of_our_work_for_a_persons(
+    home: Home, standing: bytes, events: int
+) -> None:
+    """C-18: the folder may show more than is remembered of it, and less than the log says."""
+    home.write("a.txt", b"first\n")
+    state = home.path / "users/me/.choir/state.sqlite"
+    remembered = state.read_bytes()
+    for content in (b"second\n", b"third\n"):
+        home.write("a.txt", content)
+    seq = home.files().at
+    state.write_bytes(remembered)
+    (home.folder / "a.txt").write_bytes(standing)
+    assert home.files().at - seq == events
+    assert home.paths() == (["a (conflict).txt", "a.txt"] if events else ["a.txt"])
+    assert (home.folder / "a.txt").read_bytes() == b"third\n"
+    assert not events or (home.folder / "a (conflict).txt").read_bytes() == standing

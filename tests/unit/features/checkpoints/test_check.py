@@ -63,7 +63,7 @@ def test_leaving_the_machine_asks_whoever_wants_it(source: Source) -> None:
 
 
 @pytest.mark.parametrize("source", ["user", "agent"])
-@pytest.mark.parametrize("command", [ReportCommit("main", 4, "made up"), ReportPush("main", 4, "made up")])
+@pytest.mark.parametrize("command", [ReportCommit("main", 9, "made up"), ReportPush("main", 9, "made up")])
 def test_an_invented_outcome_is_blocked_and_changes_nothing(
     tmp_path: Path, source: Source, command: Struct
 ) -> None:
@@ -75,6 +75,22 @@ def test_an_invented_outcome_is_blocked_and_changes_nothing(
             await computer.kernel.handle(command, Context("me", source=source))
         assert caught.value.code == "gate.blocked"
         assert computer.checkpoints.all("main") == before
+        await computer.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("source", ["user", "agent", "system"])
+def test_another_outcome_for_a_checkpoint_that_has_one_changes_nothing(
+    tmp_path: Path, source: Source
+) -> None:
+    async def story() -> None:
+        computer = await Desk(tmp_path).open()
+        await computer.kernel.handle(MakeCheckpoint("main", "m"), computer.context())
+        before, head = computer.checkpoints.all("main"), await computer.journal.head()
+        report = ReportCommit("main", before[0].seq, "made up")
+        assert await computer.kernel.handle(report, Context("me", source=source)) == Done(())
+        assert (computer.checkpoints.all("main"), await computer.journal.head()) == (before, head)
         await computer.close()
 
     asyncio.run(story())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from choiros.features.approvals.commands import DecideApproval
-from choiros.features.checkpoints import decide as rules
+from choiros.features.checkpoints import leaving as rules
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint, ReportCommit, ReportPush
 from choiros.features.checkpoints.decide import (
     MESSAGE_MAX,
@@ -51,18 +51,25 @@ def test_a_message_that_says_nothing_or_too_much_is_refused(message: str) -> Non
 
 
 def test_the_outcome_of_a_commit_is_a_commit_or_a_reason() -> None:
-    assert decide_report(ReportCommit("main", 7, "abc", 3, 1), None).payloads == [
+    assert decide_report(ReportCommit("main", 7, "abc", 3, 1), False).payloads == [
         CheckpointCommitted("main", 7, "abc", 3, 1)
     ]
-    assert decide_report(ReportCommit("main", 7, reason="Full."), None).payloads == [
+    assert decide_report(ReportCommit("main", 7, reason="Full."), False).payloads == [
         CheckpointFailed("main", 7, "Full.")
     ]
 
 
 def test_the_outcome_of_a_push_names_the_request_and_the_error() -> None:
-    assert decide_pushed(ReportPush("main", 7, "abc", "No."), None).payloads == [
+    assert decide_pushed(ReportPush("main", 7, "abc", "No."), False).payloads == [
         PushDone("main", 7, "abc", "No.")
     ]
+
+
+def test_an_outcome_is_recorded_once() -> None:
+    """I7: an intent has exactly one outcome, whatever a crash makes a reactor forget."""
+    assert decide_report(ReportCommit("main", 7, "abc", 3, 1), True).facts == ()
+    assert decide_report(ReportCommit("main", 7, reason="Full."), True).facts == ()
+    assert decide_pushed(ReportPush("main", 7, "abc", "No."), True).facts == ()
 
 
 def test_a_push_announces_the_newest_commit() -> None:
@@ -203,6 +210,26 @@ def test_a_protected_path_in_a_commit_keeps_a_push_back(tmp_path: Path) -> None:
         kept = repository._kept[repository._line()[0]]
         kept.files["deep/.GIT/config"] = kept.files["a.md"]
         assert "deep/.GIT/config: the name is protected" in await refusal(computer)
+        await computer.close()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("url", ["https://ada:s3c" + "ret@example.org/a", "../a.git", "git@host:a.git"])
+def test_an_address_that_cannot_be_pushed_to_is_refused_before_anything_is_recorded(
+    tmp_path: Path, url: str
+) -> None:
+    """C-29: else a question with the secret in it would be in the log for ever."""
+
+    async def story() -> None:
+        computer = await Desk(tmp_path).open()
+        await write(computer, "a.md", b"clean")
+        await checkpoint(computer)
+        before = await computer.journal.head()
+        with pytest.raises(Rejected) as refused:
+            await computer.kernel.handle(PushCheckpoint("main", url), computer.context())
+        assert refused.value.code == "repository.bad_url"
+        assert await computer.journal.head() == before
         await computer.close()
 
     asyncio.run(story())

@@ -79,10 +79,13 @@ def test_a_commit_holds_what_stood_at_the_checkpoint_and_not_what_came_later(tmp
         computer = await desk.open()
         await write(computer, "a.md", content=b"then")
         desk.repositories["main"] = failing = Failing()
-        event = await checkpoint(computer)
-        failing.fails = False
+        failing.error = RuntimeError("the process ends here")
+        with pytest.raises(RuntimeError):
+            await checkpoint(computer)
+        seq = (await computer.journal.head()).seq
+        failing.error = None
         await write(computer, "a.md", "b.md", content=b"later")
-        await again(computer, event.seq)
+        await again(computer, seq)
         (commit,) = await failing.log()
         files = await failing.files(commit.id, desk.blobs)
         assert list(files) == ["a.md"]
@@ -92,10 +95,33 @@ def test_a_commit_holds_what_stood_at_the_checkpoint_and_not_what_came_later(tmp
     asyncio.run(story())
 
 
+def test_a_commit_that_was_reported_as_failed_stays_so_when_a_crash_makes_the_committer_forget(
+    tmp_path: Path,
+) -> None:
+    """I7: an intent has exactly one outcome; the cursor of a reactor may be older than the log after a power cut."""
+
+    async def story() -> None:
+        desk = Desk(tmp_path)
+        computer = await desk.open()
+        await write(computer, "a.md")
+        desk.repositories["main"] = failing = Failing()
+        event = await checkpoint(computer)
+        before = await types(computer)
+        failing.error = None
+        await again(computer, event.seq)
+        assert await failing.log() == []
+        assert await types(computer) == before
+        await computer.close()
+
+    asyncio.run(story())
+
+
 class Failing(MemoryRepository):
     """A repository on a disk that is full for a while."""
 
-    fails = True
+    error: Exception | None = Unavailable(
+        "repository.unavailable", "The disk is full.", fix="Free some space."
+    )
 
     async def commit(
         self,
@@ -107,8 +133,8 @@ class Failing(MemoryRepository):
         timestamp: int,
         seq: int,
     ) -> Commit:
-        if self.fails:
-            raise Unavailable("repository.unavailable", "The disk is full.", fix="Free some space.")
+        if self.error is not None:
+            raise self.error
         return await super().commit(
             files, blobs, message=message, author=author, timestamp=timestamp, seq=seq
         )
@@ -155,6 +181,31 @@ def test_a_repeated_reaction_after_a_crash_makes_no_second_commit(tmp_path: Path
     asyncio.run(story())
 
 
+def test_a_checkpoint_whose_outcome_and_all_cursors_are_lost_gets_its_outcome_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    """I7: a power cut may take the derived tables as a whole; the log still tells what was announced."""
+
+    async def story() -> None:
+        desk = Desk(tmp_path)
+        computer = await desk.open()
+        await write(computer, "a.md")
+        desk.repositories["main"] = failing = Failing()
+        failing.error = RuntimeError("the power goes off here")
+        with pytest.raises(RuntimeError):
+            await checkpoint(computer)
+        failing.error = None
+        await computer.close()
+        for path in tmp_path.glob("state.sqlite*"):
+            path.unlink()
+        computer = await desk.open()
+        assert (await types(computer))[-2:] == ["checkpoint", "checkpoint.commit"]
+        assert len(await failing.log()) == 1
+        await computer.close()
+
+    asyncio.run(story())
+
+
 def test_a_push_of_another_commit_than_the_one_looked_through_never_leaves(tmp_path: Path) -> None:
     """C-29."""
 
@@ -190,6 +241,10 @@ LEFT_OUT = [
     ".ssh/config",
     "a/.git/config",
     ".Choir/log.db",
+    ".ENV",
+    "keys/SERVER.PEM",
+    "ID_RSA",
+    "Data/App.SQLite3",
 ]
 KEPT = [
     "a.md",

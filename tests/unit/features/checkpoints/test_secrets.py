@@ -48,6 +48,7 @@ CANARIES = [
     ("age_key", "AGE-SECRET-" + "KEY-1" + UPPER[:58]),
     ("json_web_token", "ey" + "J" + MIXED[:30] + ".ey" + "J" + MIXED[:40] + "." + MIXED[:43]),
     ("url_password", "postgres://app:" + MIXED[:9] + "@db.internal/app"),
+    ("url_password", "postgres://app:" + "p@" + MIXED[:9] + "@db.internal/app"),
     ("private_key", "-----BEGIN " + "PRIVATE KEY-----\n" + BODY),
     ("private_key", "-----BEGIN RSA " + "PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n\n" + BODY),
     ("private_key", "-----BEGIN OPENSSH " + "PRIVATE KEY-----\\n" + MIXED[:64] + "\\n"),
@@ -57,6 +58,13 @@ CANARIES = [
     ("assigned_secret", '"client_' + f'secret": "{HEX[:32]}"'),
     ("assigned_secret", "api-" + f"key: {MIXED[:24]}"),
     ("assigned_secret", "config['to" + f"ken'] = '{MIXED[:20]}'"),
+    ("private_key", "---- BEGIN SSH2 ENCRYPTED " + "PRIVATE KEY ----\nComment: me\n" + BODY),
+    ("private_key", "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQ" + MIXED + MIXED[:40]),
+    ("assigned_secret", "<pass" + f"word>{MIXED[:16]}</password>"),
+    ("bearer_token", "Authorization: " + "Bearer " + MIXED[:40]),
+    ("encoded_password", "Authorization: " + "Basic " + "bWU6cTdadDJtWHY5THA0Ums4V2M="),
+    ("encoded_password", '"ghcr.io": {"au' + 'th": "' + 'bWU6cTdadDJtWHY5THA0Ums4V2M="}'),
+    ("netrc_password", "machine api.example.org login me pass" + f"word {MIXED[:16]}"),
     (
         "assigned_secret",
         "//registry.example.org/:_auth" + f"Token={HEX[:8]}-{HEX[8:12]}-{HEX[12:16]}-{HEX[16:28]}",
@@ -107,6 +115,10 @@ def test_a_finding_never_repeats_the_secret(kind: str, canary: str) -> None:
         "postgres://app:<password>@db/app",
         "http://host:8080/path@x",
         "git clone https://github.com/a/b",
+        "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+        "Authorization: Bearer your_access_token_goes_here",
+        "machine host login me password mypassword",
+        "localhost:5432:app:me:the_password_here",
         "A file that starts with -----BEGIN " + "PRIVATE KEY----- is a key.",
         "-----BEGIN CERTIFICATE-----\n" + BODY,
         "integrity: sha512-" + MIXED[:86] + "==",
@@ -122,9 +134,27 @@ def test_a_key_store_is_found_by_its_name() -> None:
     assert find_secrets("certs/me.p12", b"") == []
 
 
-def test_a_secret_in_utf16_is_found() -> None:
-    text = "first\n" + "gh" + "p_" + MIXED[:36]
-    assert find_secrets("x", text.encode("utf-16")) == [SecretFinding("github_token", 2)]
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-be"])
+@pytest.mark.parametrize("before", [b"", b"\xff"])
+def test_a_secret_in_wide_letters_is_found_with_a_mark_at_the_beginning_or_without(
+    encoding: str, before: bytes
+) -> None:
+    text = "first\n" + "gh" + "p_" + MIXED[:36] + "\nlast\n"
+    assert find_secrets("x", before + text.encode(encoding)) == [SecretFinding("github_token", 2)]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "kind"),
+    [
+        ("home/.netrc", "machine a.example\n  login me\n  pass" + "word simple\n", "netrc_password"),
+        ("_netrc", "machine a.example login me pass" + "word simple\n", "netrc_password"),
+        (".pgpass", "db.example.org:5432:app:me:simple\n", "pgpass_password"),
+        ("notes.md", f"db.example.org:5432:app:me:{MIXED[:14]}\r\n", "pgpass_password"),
+    ],
+)
+def test_a_password_in_a_sign_in_file_is_found_even_if_it_is_a_word(path: str, text: str, kind: str) -> None:
+    """C-29."""
+    assert kinds(text, path) == [kind]
 
 
 def test_a_secret_between_bytes_that_are_not_text_is_found() -> None:
@@ -164,6 +194,15 @@ def test_many_findings_are_told_up_to_a_bound() -> None:
             "xoxb-",
             "1:AA",
             "hf_",
+            "bearer ",
+            "basic a",
+            "machine a ",
+            "a:1:",
+            "a\x00",
+            "sig=%2F",
+            "://a:@",
+            "LS0tLS1CRUdJTi",
+            '"kty" "d":"',
         ),
         *(
             "token=",

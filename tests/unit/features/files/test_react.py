@@ -1,16 +1,17 @@
 """The merger: a folder shows what the log says, and what others wrote there is recorded before it is touched."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 
 import pytest
 
 from choiros.engines.tree.memory import MemoryTree
 from choiros.features.files.events import FileMoved, FileWritten
 from choiros.features.workspaces.events import WorkspaceOpened, WorkspaceRemoved
+from choiros.kernel.blob import BlobStore
 from choiros.kernel.errors import Conflict
 from choiros.kernel.path import TEMPORARY
-from choiros.kernel.tree import Entry
+from choiros.kernel.tree import Done, Entry, Step
 from tests.unit.features.files.folder import Folder
 
 DIRECTORY = Entry("dir", 0o755)
@@ -53,6 +54,19 @@ def test_facts_that_are_seen_again_change_nothing() -> None:
         await folder.follow(event, event)
         assert folder.tree._nodes["a"].inode == inode
         assert folder.told == []
+
+    told(story)
+
+
+def test_a_folder_that_was_made_anew_gets_the_way_to_what_is_written_below() -> None:
+    """Somebody has removed the whole folder: a directory that the log holds is made again when it is needed."""
+
+    async def story(folder: Folder) -> None:
+        await folder.follow(*await folder.happen(FileWritten("main", "notes", DIRECTORY)))
+        folder.tree.outside_remove("notes")
+        folder.doors.is_new = True
+        await folder.follow(await folder.says("notes/a", b"one"))
+        assert folder.files() == {"notes": None, "notes/a": b"one"}
 
     told(story)
 
@@ -216,6 +230,48 @@ def test_what_stands_in_the_way_in_one_folder_does_not_keep_the_others_behind() 
     told(story)
 
 
+class Refusing(MemoryTree):
+    """A folder in which nothing may be written."""
+
+    async def apply(self, steps: Sequence[Step], blobs: BlobStore) -> Mapping[str, Done]:
+        return {step.path: Done(step.path, None, "The operating system refused: no.") for step in steps}
+
+
+def test_the_reason_for_which_a_folder_cannot_follow_is_told() -> None:
+    async def story(folder: Folder) -> None:
+        folder.doors._tree = Refusing()
+        event = await folder.says("a", b"one")
+        with pytest.raises(Conflict, match="The operating system refused: no"):
+            await folder.follow(event)
+        found = await folder.merger.capture("main")
+        assert found.unkept == {
+            "a": "What the folder shows there is not what is recorded. The operating system refused: no."
+        }
+        assert (found.events, found.restored) == ((), 0)
+
+    told(story)
+
+
+def test_damaged_content_keeps_no_other_file_waiting() -> None:
+    """C-21."""
+
+    async def story(folder: Folder) -> None:
+        events = [await folder.says("a", b"one"), await folder.says("b", b"two")]
+        digest = (await folder.file(b"one")).content
+        await folder.blobs.flush()
+        folder.blobs.damage(digest, b"0ne")
+        with pytest.raises(Conflict, match=digest):
+            await folder.follow(*events)
+        assert folder.files() == {"b": b"two"}
+        found = await folder.merger.capture("main")
+        assert list(found.unkept) == ["a"]
+        await folder.file(b"one")
+        assert (await folder.merger.capture("main")).restored == 1
+        assert folder.files() == {"a": b"one", "b": b"two"}
+
+    told(story)
+
+
 def test_while_a_folder_is_changed_it_is_noted_that_a_crash_may_leave_something() -> None:
     async def story(folder: Folder) -> None:
         noted: list[bool] = []
@@ -228,7 +284,69 @@ def test_while_a_folder_is_changed_it_is_noted_that_a_crash_may_leave_something(
     told(story)
 
 
+def test_damaged_content_is_whole_again_from_the_file_that_shows_it_still() -> None:
+    async def story(folder: Folder) -> None:
+        await folder.follow(await folder.says("a", b"one"))
+        entry = await folder.file(b"one")
+        await folder.blobs.delete(entry.content)
+        await folder.follow(*await folder.happen(FileMoved("main", "a", "b", entry)))
+        assert folder.files() == {"b": b"one"}
+        assert (await folder._journal.head()).seq == 2, "nothing was recorded"
+        assert await folder.blobs.size(entry.content) == 3
+
+    told(story)
+
+
+def test_what_keeps_one_fact_waiting_keeps_no_later_one() -> None:
+    """The runner shows the same facts again until they are done, and none behind them."""
+
+    async def story(folder: Folder) -> None:
+        folder.tree.outside_special("a")
+        first = await folder.says("a", b"one")
+        await folder.says("b", b"two")
+        with pytest.raises(Conflict):
+            await folder.merger.react([first])
+        assert folder.files() == {"a": None, "b": b"two"}
+
+    told(story)
+
+
 # --- Looking at a folder ---
+
+
+def test_a_look_names_what_the_folder_cannot_show_each_time_until_it_can() -> None:
+    async def story(folder: Folder) -> None:
+        await folder.follow(await folder.says("a", b"one"))
+        folder.tree.outside_remove("a")
+        folder.tree.outside_special("a")
+        with pytest.raises(Conflict):
+            await folder.follow(await folder.says("a", b"two"))
+        for name in ("b", "c"):
+            folder.tree.outside_write(name, b"new")
+            found = await folder.merger.capture("main")
+            assert [event.payload for event in found.events] == [
+                FileWritten("main", name, await folder.file(b"new"))
+            ]
+            assert "What the folder shows there is not what is recorded" in found.unkept["a"]
+        folder.tree.outside_remove("a")
+        assert (await folder.merger.capture("main")).unkept == {}
+        assert folder.view.entry("main", "a") == await folder.file(b"two")
+
+    told(story)
+
+
+def test_a_directory_in_the_place_of_a_file_is_named_at_every_look() -> None:
+    async def story(folder: Folder) -> None:
+        await folder.follow(*await folder.happen(FileWritten("main", "d", DIRECTORY)))
+        folder.tree.outside_special("d/pipe")
+        with pytest.raises(Conflict, match="d/pipe stands in the way"):
+            await folder.follow(await folder.says("d", b"now a file"))
+        assert "d/pipe stands in the way" in (await folder.merger.capture("main")).unkept["d"]
+        folder.tree.outside_remove("d/pipe")
+        assert (await folder.merger.capture("main")).unkept == {}
+        assert folder.files() == {"d": b"now a file"}
+
+    told(story)
 
 
 def test_a_look_records_what_is_new_and_brings_back_what_was_never_shown() -> None:

@@ -166,12 +166,6 @@ def test_many_paths_can_be_asked_for_at_once() -> None:
     assert sum(entry == A for entry in found.values()) == 1201
 
 
-def test_every_content_that_an_old_event_needs_is_named() -> None:
-    """Nothing that can be asked for as of an old event may be collected as garbage."""
-    view = seen(written("a", A), written("a", B), FileDeleted("main", "a", B), written("l", LINK))
-    assert sorted(view.contents()) == [A.content, B.content]
-
-
 # --- What the folder was last seen to show ---
 
 

@@ -133,10 +133,32 @@ def test_a_workspace_that_is_unknown_or_removed_is_refused(name: str) -> None:
         UseWorkspace(name),
         RenameWorkspace(name, "new"),
         ArchiveWorkspace(name),
-        OpenWorkspace(name),
         RemoveWorkspace(name),
     ):
         assert refusal(command).code == "workspaces.unknown"
+
+
+@pytest.mark.parametrize("name", ["nothing", ""])
+def test_what_never_was_cannot_be_opened(name: str) -> None:
+    assert refusal(OpenWorkspace(name)).code == "workspaces.unknown"
+
+
+def test_a_removed_workspace_can_be_opened_while_nothing_has_its_name() -> None:
+    """C-42."""
+    state = WorkspacesState((*ALL.all, Workspace("gone-2", "gone", None, "removed", 0, 5)), MAIN)
+    assert facts(OpenWorkspace("gone")) == [WorkspaceOpened("gone", "removed")]
+    assert facts(OpenWorkspace("gone"), state) == [WorkspaceOpened("gone-2", "removed")]
+    taken = WorkspacesState((*ALL.all, Workspace("gone-3", "gone", None, "open", 0, 6)), MAIN)
+    assert facts(OpenWorkspace("gone"), taken) == []
+
+
+@pytest.mark.parametrize("name", ["Main", "OLD", "\N{FULLWIDTH LATIN CAPITAL LETTER O}ther"])
+def test_names_that_only_a_machine_can_tell_apart_are_one(name: str) -> None:
+    assert refusal(CreateWorkspace(name)).code == "workspaces.exists"
+
+
+def test_a_workspace_may_change_the_case_of_its_own_name() -> None:
+    assert facts(RenameWorkspace("other", "Other")) == [WorkspaceRenamed("other", "Other", "other")]
 
 
 @pytest.mark.parametrize("kind", [UseWorkspace, ArchiveWorkspace])
@@ -157,6 +179,14 @@ def test_folders_inside_each_other_are_refused(folder: str) -> None:
     code = workspace("code", folder="/home/me/code", number=5)
     error = refusal(CreateWorkspace("new", folder), WorkspacesState((*ALL.all, code), MAIN))
     assert error.code == "workspaces.overlap"
+
+
+def test_a_removed_workspace_whose_folder_belongs_to_another_by_now_stays_removed() -> None:
+    old = workspace("a", "removed", folder="/home/me/code", number=5)
+    new = workspace("b", folder="/home/me/code/deep", number=6)
+    state = WorkspacesState((MAIN, old, new), MAIN)
+    assert refusal(OpenWorkspace("a"), state).code == "workspaces.overlap"
+    assert len(facts(OpenWorkspace("a"), WorkspacesState((MAIN, old), MAIN))) == 1
 
 
 def test_folders_beside_each_other_and_those_of_removed_workspaces_are_taken() -> None:

@@ -310,6 +310,20 @@ def test_no_two_workspaces_get_one_name_by_an_undo(
     asyncio.run(story())
 
 
+def test_no_two_workspaces_get_one_folder_by_an_undo(tmp_path: Path) -> None:
+    async def story() -> None:
+        computer = await Desk(tmp_path).open()
+        await wish(computer, CreateWorkspace("other", "/mine"))
+        seq = await wish(computer, RemoveWorkspace("other"))
+        await wish(computer, CreateWorkspace("another", "/mine/deep"))
+        error = await refused(computer, seq)
+        assert error.code == "undo.conflict"
+        assert "another workspace has its folder now" in error.message
+        await computer.close()
+
+    asyncio.run(story())
+
+
 def test_an_undo_never_leaves_the_person_without_an_open_workspace(tmp_path: Path) -> None:
     async def story() -> None:
         computer = await Desk(tmp_path).open()

@@ -35,7 +35,7 @@ def missing(digest: str) -> Corrupt:
     return Corrupt(
         "blob.missing",
         f"The content {digest} is not in the store.",
-        fix="Bring it back from a backup.",
+        fix="Bring it back from a backup, or write the same content again.",
         digest=digest,
     )
 
@@ -45,7 +45,7 @@ def damaged(digest: str, why: str, *, file: str) -> Corrupt:
     return Corrupt(
         "blob.damaged",
         f"The stored content {digest} {why} (file {file}).",
-        fix="Bring the file back from a backup, and check the disk.",
+        fix="Check the disk, then bring the file back from a backup, or write the same content again.",
         digest=digest,
         file=file,
     )

@@ -8,6 +8,8 @@ flush had in hand is thrown away, and nothing more is confirmed until it has bee
 from __future__ import annotations
 
 import contextlib
+import errno
+import hashlib
 import os
 import re
 import stat
@@ -119,8 +121,9 @@ class Store:
             self._path(digest).unlink(missing_ok=True)
 
     def fan_outs(self) -> list[str]:
-        """Return the names of the directories that hold content."""
+        """Return the names of the directories that hold content, after removing what a crash left beside them."""
         with explained("The stored content could not be listed"):
+            self._remove_left_overs()
             return [name for name in _names(self._root) if _FAN_OUT.fullmatch(name)]
 
     def digests(self, fan_out: str) -> list[str]:
@@ -136,12 +139,16 @@ class Store:
         return self._root / digest[:2] / digest
 
     def _is_named(self, digest: str, size: int) -> bool:
-        """Whether the content stands under its name; a file of another size is damage to be replaced."""
+        """Whether the content stands under its name, as it was stored; anything else is damage to be replaced.
+
+        Its bytes are read: whoever puts content holds it, and nothing else may mend what a disk has spoilt.
+        """
+        path = self._path(digest)
         try:
-            found = self._path(digest).lstat()
+            found = path.lstat()
         except (FileNotFoundError, NotADirectoryError):
             return False
-        return stat.S_ISREG(found.st_mode) and found.st_size == size
+        return stat.S_ISREG(found.st_mode) and found.st_size == size and _is_intact(path, digest)
 
     def _prepare(self) -> None:
         """At the first use: make the directories durably, and remove what a crash left."""
@@ -152,13 +159,16 @@ class Store:
             path.mkdir(0o700, exist_ok=True)
             syncing.sync(path.parent)
         self._temporary.mkdir(0o700, exist_ok=True)
+        self._remove_left_overs()
+        # Held for life: syncfs reports the write errors since its descriptor was opened.
+        self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
+        weakref.finalize(self, os.close, self._root_fd)
+
+    def _remove_left_overs(self) -> None:
         for name in _names(self._temporary):
             if temporary.is_left_over(name):
                 with contextlib.suppress(OSError):
                     (self._temporary / name).unlink()
-        # Held for life: syncfs reports the write errors since its descriptor was opened.
-        self._root_fd = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY)
-        weakref.finalize(self, os.close, self._root_fd)
 
     def _give_name(self, digest: str, path: Path) -> bool:
         """Move a staged file to its name; return False when another process has done so in the meantime."""
@@ -188,6 +198,16 @@ class Store:
         for path in paths:
             with contextlib.suppress(OSError):
                 path.unlink(missing_ok=True)
+
+
+def _is_intact(path: Path, digest: str) -> bool:
+    try:
+        with path.open("rb", buffering=0) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == digest
+    except OSError as error:
+        if error.errno not in {errno.EIO, errno.ENOENT}:
+            raise
+        return False
 
 
 def _names(directory: Path) -> list[str]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, TypeVar
 
+from msgspec.structs import replace
+
 from choiros.engines.repository.libgit.sign_in import SignIn
 from choiros.kernel.blob import BlobStore
 from choiros.kernel.repository import Commit
@@ -32,20 +34,31 @@ class LibgitRepository:
     """The commits of one workspace, in a git directory that lies outside of it.
 
     `work_folder` is the workspace's folder. When it holds no `.git`, one is put there, once, when the
-    repository is made; whatever is there already is neither touched nor read. `sign_in` says what a push may
-    show to a server; without it only servers that ask nothing can be reached. Times are Unix milliseconds, of
-    which git keeps the full seconds.
+    repository is made; whatever is there already is neither touched nor read. `exclude` holds the patterns of
+    what the person's own git shall neither add nor clean away; once written it is theirs to change. `sign_in`
+    says what a push may show to a server; without it only servers that ask nothing can be reached. Times are
+    Unix milliseconds, of which git keeps the full seconds.
     """
 
     def __init__(
-        self, git_dir: Path, worker: Worker, *, work_folder: Path | None = None, sign_in: SignIn | None = None
+        self,
+        git_dir: Path,
+        worker: Worker,
+        *,
+        work_folder: Path | None = None,
+        exclude: str = "",
+        sign_in: SignIn | None = None,
     ) -> None:
         self._git_dir = git_dir.absolute()
         self._worker = worker
         self._work_folder = work_folder
+        self._exclude = exclude
         self._sign_in = sign_in
         self._git: Blocking | None = None
         self._one_commit = asyncio.Lock()
+        self._given_to: BlobStore | None = None
+        self._given: dict[bytes, Entry] = {}
+        """What this store has been given by git's id: the next commit mostly holds the same contents."""
 
     async def commit(
         self,
@@ -86,16 +99,24 @@ class LibgitRepository:
         is left out (submodules) is told by `left_out`.
         """
         found, _ = await self._run(lambda git: git.listing(commit))
+        if self._given_to is not blobs:
+            self._given_to, self._given = blobs, {}
+        entries: dict[str, Entry] = {}
         paths_by_oid: dict[bytes, list[str]] = {}
         for path, item in found.items():
-            paths_by_oid.setdefault(item.oid, []).append(path)
+            given = self._given.get(item.oid) if item.mode != _LINK_MODE else None
+            if given:
+                entries[path] = replace(given, mode=_permissions(item.mode))
+            else:
+                paths_by_oid.setdefault(item.oid, []).append(path)
         waiting = list(paths_by_oid)
-        entries: dict[str, Entry] = {}
         while waiting:
             batch = await self._contents(waiting)
             for oid, content in zip(waiting, batch, strict=False):
                 for path in paths_by_oid[oid]:
                     entries[path] = await self._entry(path, content, mode=found[path].mode, blobs=blobs)
+                    if entries[path].kind == "file":
+                        self._given[oid] = entries[path]
             waiting = waiting[len(batch) :]
         return {path: entries[path] for path in found}
 
@@ -115,8 +136,7 @@ class LibgitRepository:
     async def _entry(self, path: str, content: bytes, *, mode: int, blobs: BlobStore) -> Entry:
         if mode == _LINK_MODE:
             return Entry("link", 0o777, target=await self._run(lambda git: git.link_target(path, content)))
-        permissions = 0o755 if mode & 0o100 else 0o644
-        return Entry("file", permissions, size=len(content), content=await blobs.put(content))
+        return Entry("file", _permissions(mode), size=len(content), content=await blobs.put(content))
 
     async def _bring(self, missing: Sequence[str], blobs: BlobStore) -> None:
         """Copy contents into git's store, each in full before it counts, a large one through a file."""
@@ -160,5 +180,9 @@ class LibgitRepository:
             # pygit2 takes 50 ms to import: not before the first call.
             from choiros.engines.repository.libgit.blocking import Blocking  # noqa: PLC0415
 
-            self._git = Blocking(self._git_dir, self._work_folder)
+            self._git = Blocking(self._git_dir, self._work_folder, exclude=self._exclude)
         return self._git
+
+
+def _permissions(mode: int) -> int:
+    return 0o755 if mode & 0o100 else 0o644

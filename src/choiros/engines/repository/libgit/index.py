@@ -15,6 +15,8 @@ from pygit2.enums import FileMode
 from choiros.engines.repository.libgit.faults import busy
 
 _OURS = b"choir\n"
+_COMMIT_S_MAX = 60
+"""So long after our lock a reference may have been locked by the same commit."""
 
 
 class GitIndex:
@@ -35,20 +37,31 @@ class GitIndex:
         A lock of our own that a crash has left behind is recognised (nobody holds it) and taken away.
         """
         self._clear_left_behind()
+        lock = self._made()
         try:
-            lock = os.open(
-                self._lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-        except FileExistsError as error:
-            raise busy(self._git_dir, "index.lock is held") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            os.write(lock, _OURS)
-            os.fsync(lock)
             yield
         finally:
             self._lock.unlink(missing_ok=True)
             os.close(lock)
+
+    def _made(self) -> int:
+        """Return the lock, which has its name only once it can be recognised as ours: a crash comes at any moment."""
+        beside = self._beside.with_name("lock")
+        beside.unlink(missing_ok=True)
+        lock = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            os.write(lock, _OURS)
+            os.fsync(lock)
+            self._lock.hardlink_to(beside)
+        except BaseException as error:
+            os.close(lock)
+            if isinstance(error, FileExistsError):
+                raise busy(self._git_dir, "index.lock is held") from error
+            raise
+        finally:
+            beside.unlink(missing_ok=True)
+        return lock
 
     def forget(self) -> None:
         """Take the index for somebody else's, until it is written again."""
@@ -119,9 +132,16 @@ class GitIndex:
             return
         try:
             if os.read(lock, len(_OURS) + 1) == _OURS and _can_be_locked(lock):
+                self._clear_references(os.fstat(lock).st_mtime)
                 self._lock.unlink()
         finally:
             os.close(lock)
+
+    def _clear_references(self, locked_s: float) -> None:
+        """Take away the locks of references that were left together with our own lock."""
+        for path in self._git_dir.glob("refs/**/*.lock"):
+            if 0 <= path.lstat().st_mtime - locked_s <= _COMMIT_S_MAX:
+                path.unlink(missing_ok=True)
 
 
 def _look(path: Path) -> tuple[int, ...]:

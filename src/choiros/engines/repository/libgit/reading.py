@@ -92,11 +92,13 @@ def backup(store: Store, name: str) -> list[str]:
             raise Rejected(
                 "repository.name_taken", f"There is a backup '{plain(name)}'.", fix="Choose another name."
             )
+        store.writing.begin(repo)
         head = store.tip(repo)[1]
         timestamp = repo[head].peel(pygit2.Commit).commit_time * 1000 if head else 0
         made = [store.keep_index(repo, f"{folder}/index", head=head, timestamp=timestamp, always=True)]
         if head:
             made.insert(0, repo.references.create(f"{folder}/head", head).name)
+        store.writing.end()
         return [reference for reference in made if reference]
 
 

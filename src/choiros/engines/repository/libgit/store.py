@@ -20,6 +20,7 @@ from choiros.engines.repository.libgit.index import GitIndex
 from choiros.engines.repository.libgit.oids import Oids
 from choiros.engines.repository.libgit.trees import Trees
 from choiros.engines.repository.libgit.wording import COMMITTER, message_with_seq, signed
+from choiros.engines.repository.libgit.writing import Writing
 from choiros.kernel.tree import Entry
 
 CONFIG = """\
@@ -33,6 +34,7 @@ CONFIG = """\
 EMPTY_TREE = bytes.fromhex("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 _SYNC_ONE_BY_ONE_MAX = 64
 _SYMBOLIC_MAX = 5
+_LEFT_OVER_S = 3600
 
 # The configuration of the person and of the system is theirs: libgit2 finds none, whatever is asked of it.
 for _level in (ConfigLevel.SYSTEM, ConfigLevel.GLOBAL, ConfigLevel.XDG, ConfigLevel.PROGRAMDATA):
@@ -44,10 +46,12 @@ pygit2.settings.enable_strict_object_creation(value=False)
 class Store:
     """The blocking half of the engine; each call opens the repository anew, as a person may change it too."""
 
-    def __init__(self, git_dir: Path, work_folder: Path | None) -> None:
+    def __init__(self, git_dir: Path, work_folder: Path | None, *, exclude: str = "") -> None:
         self.git_dir = git_dir
+        self._exclude = exclude
         self.work_folder = work_folder
         self.index = GitIndex(git_dir)
+        self.writing = Writing(git_dir)
         self._own = git_dir / "choir"
         self._oids = Oids(self._own / "oids")
         self._trees = Trees(git_dir)
@@ -79,16 +83,28 @@ class Store:
         with told(self.git_dir):
             repo = self.open() or self._make()
             self._own.mkdir(exist_ok=True)
+            was_spoiled = self.writing.begin(repo)
+            if was_spoiled:
+                repo = self.open() or self._make()
             head = self.tip(repo)[1]
             if head:
                 tree_of(repo, head)  # a head that is not there must not become a parent
             self._oids.load()
-            if head is None or self._oids.head != head.raw:
+            if head is None or self._oids.head != head.raw or was_spoiled:
                 # Whatever was reachable from our last commit may have been removed since.
                 self._forget()
                 self._oids.keep_only(lambda oid: pygit2.Oid(raw=oid) in repo.odb)
             wanted = {entry.content: None for entry in files.values() if entry.kind == "file"}
             return [digest for digest in wanted if digest not in self._oids.by_digest]
+
+    def _remove_left_over(self, now_s: int) -> None:
+        """Remove objects that a crash left half written, as git's own cleaning does not know them.
+
+        Young ones may belong to another program that is at work.
+        """
+        for path in (self.git_dir / "objects").glob("tmp_object_git2_*"):
+            if now_s - path.stat().st_mtime > _LEFT_OVER_S:
+                path.unlink()
 
     def add(self, contents: Iterable[tuple[str, bytes | IO[bytes]]]) -> None:
         """Take contents, each with its digest; a large one comes as a file."""
@@ -132,9 +148,12 @@ class Store:
             self._sync([*self._unsynced, *built.written, commit.raw])
             self._advance(repo, name, head=head, commit=commit)
             self.index.replace()
+            self.writing.end()
         self._unsynced.clear()
         with contextlib.suppress(OSError):  # a cache that could not be saved costs time, nothing else
             self._oids.save(commit.raw, {entry.content for entry in files.values() if entry.kind == "file"})
+        with contextlib.suppress(OSError):  # what is left over is in nobody's way
+            self._remove_left_over(timestamp // 1000)
         return commit
 
     def keep_index(
@@ -211,9 +230,12 @@ class Store:
         for folder in ("objects/info", "objects/pack", "refs/heads", "refs/tags", "info", "choir"):
             (new / folder).mkdir(parents=True)
         (new / "config").write_text(CONFIG)
-        (new / "info/exclude").write_text(".choir-tmp-*\n")
+        (new / "info/exclude").write_text(f".choir-tmp-*\n{self._exclude}")
         (new / "HEAD").write_text("ref: refs/heads/main\n")
+        # A name that reaches the disk before what stands under it is a damaged repository after a power cut.
+        _sync_files([new / "config", new / "info/exclude", new / "HEAD"])
         new.rename(self.git_dir)
+        _sync_files([above])
         repo = self.open()
         if repo is None:
             raise damaged(self.git_dir, "it vanished right after it was made")
@@ -229,6 +251,8 @@ class Store:
             file = os.open(".git", flags, 0o644, dir_fd=folder)
             with os.fdopen(file, "w") as gitfile:
                 gitfile.write(f"gitdir: {self.git_dir}\n")
+                gitfile.flush()
+                os.fsync(gitfile.fileno())
         except FileExistsError:
             pass
         finally:

@@ -70,7 +70,7 @@ def damaged(digest: str) -> Corrupt:
     return Corrupt(
         "blob.damaged",
         f"The content {digest} is not what was stored, and was not written.",
-        fix="Bring it back from a backup, and check the disk.",
+        fix="Check the disk, then bring it back from a backup, or write the same content again.",
         digest=digest,
     )
 

@@ -49,7 +49,12 @@ class Scan:
         with os.scandir(descriptor) as entries:
             for entry in entries:
                 inner = before + entry.name
-                if is_temporary(entry.name) or not self._is_path(inner):
+                if is_temporary(entry.name):
+                    # A power cut may have taken the note that there is something to sweep.
+                    with suppress(OSError):
+                        _remove(Spot(descriptor, entry.name))
+                    continue
+                if not self._is_path(inner):
                     continue
                 is_directory = entry.is_dir(follow_symlinks=False)
                 if self._skip(inner, is_directory):

@@ -1,0 +1,1 @@
+"""Engines that keep keys and sign."""

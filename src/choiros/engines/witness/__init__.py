@@ -1,0 +1,1 @@
+"""Engines that remember, outside this computer, how far a log had come."""
