@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -30,6 +31,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_report] = os.environ.get("CHOIR_SOAK_REPORT", "")
     for name in [name for name in os.environ if name.startswith("CHOIR_") and name != "CHOIR_SOAK"]:
         del os.environ[name]
+    # Whoever runs this in the background of a shell has Ctrl-C ignored, and so would every program that is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["HOME"] = str(home)
     os.environ["CHOIR_HOME"] = str(home / ".choir")
 
