@@ -81,11 +81,8 @@ class SqliteTables:
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows that a statement yields."""
-        try:
-            with _explained():
-                return list(self._db.execute(sql, values))
-        except UnicodeDecodeError as error:
-            raise damaged("a text in them is not valid UTF-8") from error
+        with _explained(), _as_text():
+            return list(self._db.execute(sql, values))
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""
@@ -120,7 +117,7 @@ class SqliteTables:
             names = ", ".join(sorted(f'"{name}"' for name, _ in columns))
             keys = ", ".join(f'"{name}"' for _, name in sorted((pk, name) for name, pk in columns if pk))
             hasher.update(_sized(table.encode()) + _sized(names.encode()))
-            with _explained():
+            with _explained(), _as_text():
                 rows = self._db.execute(f'SELECT {names} FROM "{table}" ORDER BY {keys or names}')
                 # Many rows at once, because a rebuild hashes every row that there is.
                 while chunk := list(islice(rows, _ROWS)):
@@ -170,6 +167,15 @@ def _explained() -> Generator[None]:
         raise damaged(str(error)) from error
     except (apsw.FullError, apsw.IOError, apsw.BusyError, apsw.CantOpenError, apsw.ReadOnlyError) as error:
         raise _unavailable(error) from error
+
+
+@contextmanager
+def _as_text() -> Generator[None]:
+    """Tell of a text that was damaged on the disk; what is written is always valid."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise damaged("a text in them is not valid UTF-8") from error
 
 
 @contextmanager
