@@ -182,7 +182,7 @@ class Capturer:
             if entry != current[path] and (found or last):
                 if self._was_put_there(workspace, path, entry=entry):
                     continue
-                source = "system" if adopt or _stayed(last, entry, current=current[path]) else "user"
+                source = "system" if adopt or _stayed(last, found, current=current[path]) else "user"
                 base = _base(last, current[path], raced=path in anew)
                 changes[source].append(Change(path, entry, base))
         events: list[Event] = []
@@ -219,10 +219,14 @@ class Capturer:
                 self._finding.pop(key, None)
 
 
-def _stayed(last: Shown | None, entry: Entry | None, *, current: Entry | None) -> bool:
-    """Return whether a directory that the log has given up is still there, because it holds what is not kept."""
-    was_there = last is not None and last.entry.kind == "dir"
-    return current is None and was_there and entry is not None and entry.kind == "dir"
+def _stayed(last: Shown | None, found: Shown | None, *, current: Entry | None) -> bool:
+    """Return whether a directory that the log has given up is still there, because it holds what is not kept.
+
+    It is the same one: a person may have made another of this name in the meantime.
+    """
+    if current is not None or last is None or found is None:
+        return False
+    return last.entry.kind == found.entry.kind == "dir" and last.stat.inode == found.stat.inode
 
 
 def _base(last: Shown | None, current: Entry | None, *, raced: bool) -> Entry | UnsetType | None:
