@@ -72,6 +72,7 @@ class Computer:
         self.settings = settings
         self.tables = tables
         self.holds_lock = False
+        self.remembers_folders = True
         self.journal = Journal(parts.log, registry(), user=settings.user)
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
@@ -203,7 +204,8 @@ class Computer:
         position = await self.projectors.catch_up()
         await self.proofs.check_tail(self.parts.signer.remembered(self.settings.user))
         # Views behind the log have lost their newest changes, and with them what was known about the folders.
-        self._capturer.remembered_until = before.seq if before.seq < position.seq else None
+        memory = before.seq if self.remembers_folders else 0
+        self._capturer.remembered_until = memory if memory < position.seq else None
         waiting = self.checkpoints.open_since()
         self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
         await self._end_unknown()

@@ -48,22 +48,28 @@ async def _opened(
     try:
         tables = parts.cabinet.open()
         if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
-            # They are gone: made again from the newest snapshot, not from the first event.
-            await rebuild(parts, settings)
-            tables = parts.cabinet.open()
+            raise _Gone
         computer = Computer(parts, settings, tables=tables)
         if fresh:
             await _started(computer, notice)
-    except (Corrupt, Stale) as trouble:
-        if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
-            raise
-        notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+    except (Corrupt, Stale, _Gone) as trouble:
         if tables is not None:
             tables.close()
+        if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
+            raise
+        if not isinstance(trouble, _Gone):
+            notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+        # Tables that are gone are made again from the newest snapshot too, not from the first event.
         await rebuild(parts, settings)
         computer = Computer(parts, settings, tables=parts.cabinet.open())
+        # With the tables went what was known about the folders, unless they were only of an older form.
+        computer.remembers_folders = isinstance(trouble, Stale)
         await _started(computer, notice)
     return computer
+
+
+class _Gone(Exception):  # noqa: N818 - it is not an error: nothing is there
+    """The log holds events, and there are no tables."""
 
 
 async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
