@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from choiros.kernel.lock import Lock
+    from choiros.kernel.log import EventLog
     from choiros.kernel.tables import Tables
     from choiros.settings import Settings
     from choiros.wiring.parts import Parts
@@ -47,8 +48,8 @@ async def _opened(
     tables: Tables | None = None
     try:
         tables = parts.cabinet.open()
-        if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
-            raise _Gone
+        if fresh:
+            await _check_there(tables, parts.log, user=settings.user)
         computer = Computer(parts, settings, tables=tables)
         if fresh:
             await _started(computer, notice)
@@ -68,6 +69,12 @@ async def _opened(
     return computer
 
 
+async def _check_there(tables: Tables, log: EventLog, *, user: str) -> None:
+    """Raise _Gone when there are no tables although there are events."""
+    if not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1") and (await log.head(user)).seq:
+        raise _Gone
+
+
 class _Gone(Exception):  # noqa: N818 - it is not an error: nothing is there
     """The log holds events, and there are no tables."""
 
@@ -81,10 +88,6 @@ async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
             raise
         notice(f"READ-ONLY: {fault.message} {fault.fix}")
         computer.stop(fault)
-
-
-def _are_empty(tables: Tables) -> bool:
-    return not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:
