@@ -13,6 +13,7 @@ from choiros.settings import witnesses
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
+    from choiros.engines.repository.libgit.sign_in import SshAgent
     from choiros.kernel.clock import Clock
     from choiros.kernel.repository import Repository
     from choiros.kernel.tree import Tree
@@ -95,6 +96,7 @@ def parts_at(
             worker,
             work_folder=place(workspace, folder),
             exclude=DEFAULTS + CHECKPOINT_DEFAULTS,
+            sign_in=_sign_in,
         )
 
     def watcher_of(workspace: str, folder: str | None, skip: Skip) -> Watcher:  # noqa: PLR0917 - called by position
@@ -130,6 +132,13 @@ def _explained(place: Path) -> Generator[None]:
             fix="Check the disk and the permissions of the data directory, then try again.",
             folder=str(place),
         ) from error
+
+
+def _sign_in(url: str) -> SshAgent | None:
+    """Return what a push shows at an address that a person has allowed: the keys of the ssh agent, for ssh alone."""
+    from choiros.engines.repository.libgit.sign_in import SshAgent  # noqa: PLC0415
+
+    return SshAgent() if url.startswith("ssh://") else None
 
 
 def _witnesses(wanted: str, cache: Path, *, worker: Worker) -> tuple[Witness, ...]:
