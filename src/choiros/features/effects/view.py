@@ -40,10 +40,11 @@ class EffectsProjector:
         known = list(types)
         self._intents = {kind.name: int(kind.intent == "again") for kind in known if kind.intent != "none"}
         self._ends = {kind.name: kind.ends for kind in known if kind.ends}
+        self._known = frozenset([*self._intents, *self._ends])
 
     def apply(self, tables: Tables, events: Sequence[Event]) -> None:
         """Bring the table from the state before these events to the state after them."""
-        for event in events:
+        for event in (one for one in events if one.head.event_type in self._known):
             name = event.head.event_type
             again, field = self._intents.get(name), self._ends.get(name)
             if again is not None:
