@@ -37,6 +37,7 @@ ROOMS = {
     "keys": "proof",
     "witness": "proof",
     "watch": "upkeep",
+    "doctor": "doctor",
     "rebuild": "upkeep",
     "gc": "upkeep",
     "config": "config",
@@ -63,7 +64,8 @@ arrange  workspaces          several folders: new, add, use, rename, archive, rm
          approvals           questions that wait for a person
 prove    verify, prove       check the log; write a proof for somebody else
          keys, witness       who signs it; see the logs of other computers
-repair   rebuild, gc         derive everything again; remove what nothing names
+repair   doctor              look at everything, name what is wrong, mend it
+         rebuild, gc         derive everything again; remove what nothing names
 shell    completion, help    complete words in bash and zsh; this page
 
 options of every verb:  --json  --user ID  --workspace NAME  --home DIR
