@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from choiros.settings import Resolved
     from choiros.wiring.computer import Computer
     from choiros.wiring.doctor.finding import Area, Finding
-    from choiros.wiring.doctor.reading import Told
+    from choiros.wiring.doctor.told import Told
     from choiros.wiring.parts import Parts
 
 Progress = Callable[[str, int, int], None]
@@ -157,6 +157,11 @@ def placed(entry: Entry | None) -> str:
         "file": f"a file of {entry.size:,} bytes",
     }
     return words[entry.kind]
+
+
+def is_there(folder: str) -> bool:
+    """Return whether a folder is there."""
+    return Path(folder).is_dir()
 
 
 def place_of(folder: str, path: str) -> str:

@@ -10,7 +10,7 @@ from choiros.wiring.doctor.finding import Finding, found
 
 if TYPE_CHECKING:
     from choiros.kernel.blob import BlobStore
-    from choiros.wiring.doctor.reading import Named
+    from choiros.wiring.doctor.told import Named
 
 SAMPLE = 200
 """So many contents are read whole where not all of them shall be."""

@@ -76,16 +76,17 @@ def found(
     )
 
 
-def area(name: str, findings: Iterable[Finding], summary: str) -> Area:
+def area(name: str, findings: Iterable[Finding], *, summary: str) -> Area:
     """Return how an area stands after these findings."""
     own = {one.severity for one in findings if one.area == name}
-    return Area(name, max(own, key=_ORDER.index) if own else "ok", summary)
+    worst: Worst = next((one for one in reversed(_ORDER) if one in own), "ok")
+    return Area(name, worst, summary)
 
 
 def checkup(areas: Sequence[Area], findings: Sequence[Finding], *, is_log_whole: bool) -> Checkup:
     """Return everything together; what is made from the log is not promised from a log that cannot be read."""
     kept = [one if is_log_whole else _without_log(one) for one in findings]
-    stands = [one if one.state == "skipped" else area(one.name, kept, one.summary) for one in areas]
+    stands = [one if one.state == "skipped" else area(one.name, kept, summary=one.summary) for one in areas]
     return Checkup(stands, kept, [], all(one.severity != "broken" for one in kept))
 
 

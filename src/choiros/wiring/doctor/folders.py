@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from choiros.features.files.capture import leaving_out, looks_same
 from choiros.features.files.ignore import Ignore
 from choiros.kernel.errors import ChoirError, Conflict, Rejected
 from choiros.kernel.path import parents
-from choiros.wiring.doctor.case import Case, Looked, Measuring, place_of, placed
+from choiros.wiring.doctor.case import Case, Looked, Measuring, is_there, place_of, placed
 from choiros.wiring.doctor.finding import Finding, found
 
 if TYPE_CHECKING:
@@ -61,7 +60,7 @@ async def look_at_workspaces(case: Case) -> Looked:
     count = 0
     for standing in case.open_workspaces():
         name = standing.workspace.name
-        if not Path(standing.place).is_dir():
+        if not is_there(standing.place):
             what = f"The folder of '{name}' is not there."
             findings.append(found("workspaces.no_folder", what, where=standing.place, workspace=name))
             continue
@@ -73,7 +72,7 @@ async def look_at_workspaces(case: Case) -> Looked:
             continue
         findings += fresh
         count += looked_at
-    return Looked(findings, f"{count:,} paths")
+    return Looked(findings, f"paths: {count:,}")
 
 
 async def _one(case: Case, standing: Standing) -> tuple[list[Finding], int]:

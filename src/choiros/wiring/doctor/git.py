@@ -35,10 +35,10 @@ async def look_at_git(case: Case) -> Looked:
         where = str(case.data / "git" / f"{workspace.id}.git")
         findings += _without_commit(points, where=where, workspace=workspace.name)
         try:
-            findings += await _compared(case, workspace, points, where=where)
+            findings += await _compared(case, workspace, points=points, where=where)
         except (Corrupt, Unavailable) as error:
             findings.append(found("git.damaged", error.message, where=where, workspace=workspace.name))
-    return Looked(findings, f"{count:,} checkpoints")
+    return Looked(findings, f"checkpoints: {count:,}")
 
 
 def _without_commit(points: Sequence[Checkpoint], *, where: str, workspace: str) -> list[Finding]:
@@ -55,7 +55,7 @@ def _without_commit(points: Sequence[Checkpoint], *, where: str, workspace: str)
 
 
 async def _compared(
-    case: Case, workspace: Workspace, points: Sequence[Checkpoint], *, where: str
+    case: Case, workspace: Workspace, *, points: Sequence[Checkpoint], where: str
 ) -> list[Finding]:
     """Look for every commit; read the files of all with --deep, of the newest without."""
     repository = case.lived().repository(workspace.id)
@@ -69,10 +69,10 @@ async def _compared(
         case.progress("git", number + 1, len(made))
         if point.commit in there and number and not case.deep:
             continue
-        files = await _files(repository, str(point.commit), measuring)
+        files = await _files(repository, str(point.commit), measuring=measuring)
         if files is None:
             lost.append(point)
-        elif differs := await _difference(case, workspace.id, point, files=files):
+        elif differs := await _difference(case, workspace.id, point=point, files=files):
             what = f"The commit {str(point.commit)[:10]} of checkpoint {point.seq} {differs}"
             findings.append(found("git.differs", what, where=f"event {point.seq}", workspace=workspace.name))
     first = await _first_lost(repository, made, lost=lost) if lost else None
@@ -83,7 +83,7 @@ async def _compared(
     return findings
 
 
-async def _files(repository: Repository, commit: str, measuring: Measuring) -> Mapping[str, Entry] | None:
+async def _files(repository: Repository, commit: str, *, measuring: Measuring) -> Mapping[str, Entry] | None:
     try:
         return await repository.files(commit, measuring)
     except Rejected as refused:
@@ -115,7 +115,7 @@ async def standing_at(case: Case, workspace: str, *, seq: int) -> tuple[dict[str
     return standing, kept_in_commits(standing, rules.matches)
 
 
-async def _difference(case: Case, workspace: str, point: Checkpoint, *, files: Mapping[str, Entry]) -> str:
+async def _difference(case: Case, workspace: str, *, point: Checkpoint, files: Mapping[str, Entry]) -> str:
     """Return in a sentence how a commit differs from what stood there, '' when it does not."""
     try:
         standing, kept = await standing_at(case, workspace, seq=point.seq)

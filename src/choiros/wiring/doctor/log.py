@@ -10,7 +10,8 @@ from choiros.kernel.projector import ProjectorRunner
 from choiros.wiring.computer import Computer
 from choiros.wiring.doctor.case import Case, LeftOut, Looked
 from choiros.wiring.doctor.finding import Finding, found
-from choiros.wiring.doctor.reading import Told, read_log
+from choiros.wiring.doctor.reading import read_log
+from choiros.wiring.doctor.told import Told
 from choiros.wiring.parts import projectors
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ async def look_at_log(case: Case) -> Looked:
     case.told = Told()
     case.told.head = head
     findings = [found("log.integrity", f"SQLite says: {line}.", where=str(path)) for line in integrity(path)]
-    return Looked(findings, f"{head.seq:,} events in {path.stat().st_size:,} bytes")
+    return Looked(findings, f"events: {head.seq:,}, in {path.stat().st_size:,} bytes")
 
 
 async def look_at_chain(case: Case) -> Looked:
@@ -52,7 +53,7 @@ async def look_at_chain(case: Case) -> Looked:
         found("versions.unknown_events", f"Nobody here knows what '{name}' means.", where=f"event {seq}")
         for name, seq in sorted(told.unknown.items())
     ]
-    return Looked(findings, f"{told.read:,} events verified" if told.is_whole else "broken")
+    return Looked(findings, f"events verified: {told.read:,}" if told.is_whole else "broken")
 
 
 def _break(fault: Corrupt) -> Finding:

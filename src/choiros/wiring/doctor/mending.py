@@ -89,7 +89,7 @@ async def _mend_opened(
         return
     for name, paths in _by_workspace(wanted.get("folders", ())).items():
         with _said(say, f"The folder of '{name}' could not be mended"):
-            await _restore_folder(computer, name, paths)
+            await _restore_folder(computer, name, paths=paths)
     for one in wanted.get("snapshots", ()):
         with _said(say, f"{one.where} could not be removed"):
             _drop_snapshot(computer.parts, one.where)
@@ -120,7 +120,7 @@ def _by_workspace(findings: Iterable[Finding]) -> dict[str, list[str]]:
     return dict(paths)
 
 
-async def _restore_folder(computer: Computer, name: str, paths: Sequence[str]) -> None:
+async def _restore_folder(computer: Computer, name: str, *, paths: Sequence[str]) -> None:
     workspace = computer.workspaces.named(name)
     if workspace is not None:
         await computer.merger.materialise(workspace.id, paths or computer.files.below(workspace.id))

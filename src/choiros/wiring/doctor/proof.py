@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from choiros.features.proof.note import parse_note, parse_tree_head
+from choiros.features.proof.note import parse_key, parse_note, parse_tree_head
 from choiros.kernel.errors import ChoirError, Corrupt, Rejected
 from choiros.wiring.doctor.case import Case, LeftOut, Looked
 from choiros.wiring.doctor.finding import Finding, found
@@ -34,13 +34,23 @@ async def look_at_signatures(case: Case) -> Looked:
     def tell(done: int, total: int) -> None:
         case.progress("signatures", done, total)
 
+    _check_memory(computer)
     try:
         result, _ = await verified(computer, progress=tell)
-    except (Corrupt, Rejected) as error:
-        # Named where it belongs: beside the keys, or in the settings.
-        raise LeftOut(error.message) from error
+    except Rejected as error:
+        return Looked([found("signatures.broken", error.message, where="the whole log")], "cannot be read")
     findings = [problem(one) for one in result.problems]
-    return Looked(findings, f"{result.signed:,} signed points, up to event {result.signed_until:,}")
+    return Looked(findings, f"signed points: {result.signed:,}, up to event {result.signed_until:,}")
+
+
+def _check_memory(computer: Computer) -> None:
+    """Raise LeftOut when something cannot be compared that another area names."""
+    try:
+        computer.parts.signer.remembered(computer.settings.user)
+        for key in computer.settings.proof.witness_keys.split():
+            parse_key(key)
+    except (Corrupt, Rejected) as error:
+        raise LeftOut(error.message) from error
 
 
 def problem(one: Problem) -> Finding:
@@ -73,7 +83,7 @@ async def look_at_keys(case: Case) -> Looked:
             what = f"The log is signed with {key}, of which only the public half is here."
             findings.append(found("keys.missing", what, where=str(folder)))
     findings += _open_to_others(folder)
-    return Looked(findings, f"{len(publics or ())} in {folder}")
+    return Looked(findings, f"private halves in {folder}: {len(publics or ())}")
 
 
 def _open_to_others(folder: Path) -> list[Finding]:
@@ -105,4 +115,4 @@ async def look_at_witnesses(case: Case) -> Looked:
         if missed is not None and last is not None and missed.size < last.size:
             what = f"It has seen {size} events, but {last.size} are signed."
             findings.append(found("witnesses.behind", what, where=witness.name))
-    return Looked(findings, f"{len(computer.parts.witnesses)} named")
+    return Looked(findings, f"named in the settings: {len(computer.parts.witnesses)}")

@@ -89,7 +89,7 @@ def disk_of(path: Path) -> Disk:
     found_there = os.statvfs(path)
     kind = ""
     with suppress(OSError):
-        kind = kind_of(os.stat(path).st_dev, _mounts())
+        kind = kind_of(path.stat().st_dev, _mounts())
     return Disk(
         kind or "a disk of unknown kind",
         found_there.f_bavail * found_there.f_frsize,

@@ -56,7 +56,7 @@ async def look_at_projections(case: Case) -> Looked:
     if case.computer is None and not damage:
         # The log gives none: what is kept is the best that is known.
         case.computer = Computer(case.needed(), case.resolved.settings, tables=tables)
-    return Looked([*damage, *_compared(case, kept, where=str(path))], f"{len(kept)} views")
+    return Looked([*damage, *_compared(case, kept, where=str(path))], f"views: {len(kept)}")
 
 
 def _kept(tables: Tables) -> dict[str, Kept]:
@@ -140,10 +140,10 @@ async def look_at_snapshots(case: Case) -> Looked:
                     where=str(path),
                 )
             )
-        elif not await _is_vouched_for(case, int(seq), digest):
+        elif not await _is_vouched_for(case, int(seq), digest=digest):
             what = f"No event says that this snapshot of event {int(seq)} was kept."
             findings.append(found("snapshots.unvouched", what, where=str(path)))
-    return Looked(findings, f"{count} kept")
+    return Looked(findings, f"kept: {count}")
 
 
 def _digest(path: Path) -> str:
@@ -154,7 +154,7 @@ def _digest(path: Path) -> str:
         return ""
 
 
-async def _is_vouched_for(case: Case, seq: int, digest: str) -> bool:
+async def _is_vouched_for(case: Case, seq: int, *, digest: str) -> bool:
     if seq >= case.read().head.seq or case.computer is None:
         return False
     events = await case.computer.journal.fetch(range(seq + 1, seq + 4))
