@@ -6,12 +6,9 @@ Every answer is plain data that `--json` prints as it is.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
 from msgspec import Raw, Struct
-
-if TYPE_CHECKING:
-    from choiros.wiring.doctor import Checkup
 
 
 class EventLine(Struct, frozen=True):
@@ -277,22 +274,6 @@ class KeyState(Struct, frozen=True):
     signed: int
     events: int
     witnesses: list[WitnessLine]
-
-
-AreaProgress = Callable[[str, int, int], None]
-"""Is told now and then which area is looked at, how much of it is done, and of how much."""
-
-
-class Doctor(Protocol):
-    """Looks at one person's computer without opening it as every other verb does, which would mend some of it."""
-
-    async def examine(self, *, deep: bool, progress: AreaProgress) -> Checkup:
-        """Return everything that was looked at and found; whatever it meets becomes a finding."""
-        ...
-
-    async def mend(self, seen: Checkup) -> list[str]:
-        """Mend what can be mended of what was found, and return in sentences what was and what was not done."""
-        ...
 
 
 Progress = Callable[[int, int], None]

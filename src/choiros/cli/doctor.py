@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec.structs import replace
 
@@ -16,10 +17,23 @@ from choiros.cli.verb import Verb
 from choiros.kernel.errors import Rejected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from choiros.cli.client import AreaProgress, Doctor
     from choiros.wiring.doctor import Checkup, Finding
+
+AreaProgress = Callable[[str, int, int], None]
+"""Is told now and then which area is looked at, how much of it is done, and of how much."""
+
+
+class Doctor(Protocol):
+    """Looks at one person's computer without opening it as every other verb does, which would mend some of it."""
+
+    async def examine(self, *, deep: bool, progress: AreaProgress) -> Checkup:
+        """Return everything that was looked at and found; whatever it meets becomes a finding."""
+        ...
+
+    async def mend(self, seen: Checkup) -> list[str]:
+        """Mend what can be mended of what was found, and return in sentences what was and what was not done."""
+        ...
+
 
 COLOURS: dict[str, Colour] = {
     "ok": "green",

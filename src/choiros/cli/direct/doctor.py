@@ -13,7 +13,7 @@ from choiros.wiring.doctor import AREAS, MENDS, Area, Case, checkup, examination
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from choiros.cli.client import AreaProgress
+    from choiros.cli.doctor import AreaProgress
     from choiros.settings import Resolved
     from choiros.wiring.doctor import Checkup
 

@@ -281,4 +281,3 @@ _ALL = (
 )
 
 KINDS = {kind.code: kind for kind in _ALL}
-AREAS = tuple(dict.fromkeys(code.partition(".")[0] for code in KINDS))
