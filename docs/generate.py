@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference, and one of docs/how-to, from the code (./choir docs); with --check only tells what differs."""
+"""Writes docs/reference and a page of docs/how-to from the code (./choir docs); --check only tells what differs."""
 
 import sys
 import typing

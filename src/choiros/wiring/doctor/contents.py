@@ -55,13 +55,14 @@ async def fault_of(blobs: BlobStore, digest: str, *, size: int, is_read: bool) -
 async def _named(case: Case, digest: str, *, fault: Corrupt, named: Named) -> Finding:
     """Return the finding about a content, which can be mended if a file in a folder still holds it."""
     code = "blobs.missing" if fault.code == "blob.missing" else "blobs.damaged"
+    where = str(case.data / "blobs" / digest[:2] / digest)
     holder = await holding(case, digest)
     if holder is None:
         what = f"{fault.message} It was last named by event {named.seq}, for {named.path}."
-        return found(code, what, where=f"{digest[:2]}/{digest}", mends=False)
+        return found(code, what, where=where, mends=False)
     workspace, path = holder
     what = f"{fault.message} The file {path} in the workspace '{workspace}' still holds it."
-    return found(code, what, where=f"{digest[:2]}/{digest}", workspace=workspace, path=path)
+    return found(code, what, where=where, workspace=workspace, path=path)
 
 
 async def holding(case: Case, digest: str) -> tuple[str, str] | None:

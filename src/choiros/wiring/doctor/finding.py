@@ -79,7 +79,9 @@ def found(
 def area(name: str, findings: Iterable[Finding], *, summary: str) -> Area:
     """Return how an area stands after these findings."""
     own = {one.severity for one in findings if one.area == name}
-    worst: Worst = next((one for one in reversed(_ORDER) if one in own), "ok")
+    worst: Worst = "ok"
+    for severity in _ORDER:
+        worst = severity if severity in own else worst
     return Area(name, worst, summary)
 
 

@@ -207,7 +207,7 @@ _ALL = (
         "A content that an event names is not there.",
         FIX,
         "contents",
-        "Bring the file {where} back from a backup, or write a file with the same content again: choir write",
+        "Bring {where} back from a backup, or write a file with the same content once more: choir write PATH",
     ),
     Kind(
         "blobs.damaged",
@@ -215,7 +215,7 @@ _ALL = (
         "A content that an event names is not what was stored.",
         FIX,
         "contents",
-        "Bring the file {where} back from a backup, or write a file with the same content again: choir write",
+        "Bring {where} back from a backup, or write a file with the same content once more: choir write PATH",
     ),
     Kind("blobs.garbage", "note", "Contents are stored that no event names.", "choir gc"),
     Kind("workspaces.no_folder", "broken", "The folder of a workspace is not there.", FIX, "folders"),

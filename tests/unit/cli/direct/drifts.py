@@ -457,7 +457,7 @@ def doctor_failed(bench: Bench) -> str:
     async def fail(case: object) -> None:
         raise KeyError("nobody foresaw this")
 
-    bench.patch.setitem(AREAS, "blobs", fail)  # pyright: ignore[reportArgumentType]
+    bench.patch.setitem(AREAS, "blobs", fail)
     return "blobs"
 
 
