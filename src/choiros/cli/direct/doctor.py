@@ -8,7 +8,7 @@ from choiros.cli.errors import explained
 from choiros.kernel.errors import Rejected
 from choiros.settings import fallback, resolve
 from choiros.wiring import disk_parts
-from choiros.wiring.doctor import AREAS, MENDS, Area, Case, checkup, examination, found, look_at, mend, plan
+from choiros.wiring.doctor import AREAS, Area, Case, checkup, examination, found, look_at, mend
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,12 +46,7 @@ class DirectDoctor:
         if self._refusal is not None:
             # With the defaults it might be another person's data that is changed.
             raise self._refusal
-        said: list[str] = []
-        wanted = plan(seen.findings)
-        await mend(
-            disk_parts(self._resolved), self._resolved.settings, findings=seen.findings, say=said.append
-        )
-        return [f"Done: {MENDS[one]}." for one in wanted] + said
+        return await mend(disk_parts(self._resolved), self._resolved.settings, findings=seen.findings)
 
 
 async def _looked_at(case: Case, name: str) -> None:

@@ -62,6 +62,8 @@ async def look_at_workspaces(case: Case) -> Looked:
         name = standing.workspace.name
         if not is_there(standing.place):
             what = f"The folder of '{name}' is not there."
+            if standing.workspace.folder is not None:
+                what += " It is your own: if it lies on a disk that can be taken away, bring that disk back first."
             findings.append(found("workspaces.no_folder", what, where=standing.place, workspace=name))
             continue
         try:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
+import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from choiros.features.checkpoints.react import COMMITS_MAX, kept_in_commits
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
     from choiros.kernel.tree import Entry
 
 CHECKPOINTS_MAX = 1_000_000
+OBJECT = re.compile(r"[0-9a-f]{38}")
+CHUNK = 1 << 16
 LOST_AT_MOST = 100
 """Beyond so many missing commits the sentence about one more says nothing new."""
 
@@ -34,6 +40,11 @@ async def look_at_git(case: Case) -> Looked:
         count += len(points)
         where = str(case.data / "git" / f"{workspace.id}.git")
         findings += _without_commit(points, where=where, workspace=workspace.name)
+        if spoiled := spoiled_objects(case.data / "git" / f"{workspace.id}.git"):
+            # Not asked any further: libgit2 would wait for ever for the end of an object that was cut off.
+            what = f"{len(spoiled)} objects in it are not what their names say, such as {spoiled[0]}."
+            findings.append(found("git.damaged", what, where=where, workspace=workspace.name))
+            continue
         try:
             findings += await _compared(case, workspace, points=points, where=where)
         except (Corrupt, Unavailable) as error:
@@ -41,9 +52,31 @@ async def look_at_git(case: Case) -> Looked:
     return Looked(findings, f"checkpoints: {count:,}")
 
 
+def spoiled_objects(repository: Path) -> list[str]:
+    """Return the loose objects of a git directory that are cut off or hold something else than their names say."""
+    loose = (path for path in (repository / "objects").glob("??/*") if OBJECT.fullmatch(path.name))
+    return sorted(path.relative_to(repository).as_posix() for path in loose if not _is_whole(path))
+
+
+def _is_whole(path: Path) -> bool:
+    hasher, inflating = hashlib.sha1(usedforsecurity=False), zlib.decompressobj()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                hasher.update(inflating.decompress(chunk))
+    except (OSError, zlib.error):
+        return False
+    return inflating.eof and hasher.hexdigest() == path.parent.name + path.name
+
+
 def _without_commit(points: Sequence[Checkpoint], *, where: str, workspace: str) -> list[Finding]:
     findings = [
-        found("git.pending", f"The commit of checkpoint {one.seq} was not made yet.", where=where)
+        found(
+            "git.pending",
+            f"The commit of checkpoint {one.seq} was not made yet.",
+            where=where,
+            workspace=workspace,
+        )
         for one in points
         if one.commit is None and not one.error
     ]

@@ -15,7 +15,7 @@ from choiros.wiring.opening import open_computer
 from choiros.wiring.repair import rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from choiros.features.checkpoints.view import Checkpoint
     from choiros.features.workspaces.view import Workspace
@@ -36,39 +36,54 @@ def plan(findings: Iterable[Finding]) -> dict[Mend, list[Finding]]:
     return {mend: wanted[mend] for mend in MENDS if mend in wanted}
 
 
-async def mend(
-    parts: Parts, settings: Settings, *, findings: Iterable[Finding], say: Callable[[str], None]
-) -> None:
-    """Carry out a plan; what could not be done is said, and found again by the next look.
+async def mend(parts: Parts, settings: Settings, *, findings: Iterable[Finding]) -> list[str]:
+    """Carry out a plan and return in sentences what was done, and what not: the next look finds that again.
 
     Raises Unavailable (`lock.held`) when somebody else is changing the data.
     """
-    wanted = plan(findings)
+    work = _Work(plan(findings))
     await parts.lock.acquire(settings.lock_timeout_s)
     try:
-        if "sweep" in wanted:
-            await _sweep(parts)
-        if "views" in wanted:
-            with _said(say, "The views could not be made again"):
+        if "sweep" in work.wanted:
+            with work.attempt("sweep"):
+                await _sweep(parts)
+        if "views" in work.wanted:
+            with work.attempt("views"):
                 await rebuild(parts, settings, full=True)
     finally:
         parts.lock.release()
-    if not set(wanted) & {"contents", "folders", "snapshots", "commits"}:
-        return
-    computer = await open_computer(parts, settings, write=True, notice=say)
-    try:
-        await _mend_opened(computer, wanted, say=say)
-    finally:
-        await computer.close()
+    rest: list[Mend] = [one for one in work.wanted if one not in {"sweep", "views"}]
+    if rest:
+        with work.attempt(*rest):
+            computer = await open_computer(parts, settings, write=True, notice=work.troubles.append)
+            try:
+                await _mend_opened(computer, work)
+            finally:
+                await computer.close()
+    return work.said()
 
 
-@contextmanager
-def _said(say: Callable[[str], None], what: str) -> Generator[None]:
-    """Say what could not be done, and go on with the rest."""
-    try:
-        yield
-    except ChoirError as error:
-        say(f"{what}: {error.message}")
+class _Work:
+    """What shall be done, and what of it could not be done."""
+
+    def __init__(self, wanted: dict[Mend, list[Finding]]) -> None:
+        self.wanted = wanted
+        self.troubles: list[str] = []
+        self._failed: set[Mend] = set()
+
+    @contextmanager
+    def attempt(self, *mends: Mend) -> Generator[None]:
+        """Note why something could not be done, and go on with the rest."""
+        try:
+            yield
+        except ChoirError as error:
+            self._failed.update(mends)
+            self.troubles.append(f"Not done: {'; '.join(MENDS[one] for one in mends)}. {error.message}")
+
+    def said(self) -> list[str]:
+        """Return in sentences what was done and what was not."""
+        done = [f"Done: {MENDS[one]}." for one in self.wanted if one not in self._failed]
+        return done + list(dict.fromkeys(self.troubles))
 
 
 async def _sweep(parts: Parts) -> None:
@@ -78,24 +93,23 @@ async def _sweep(parts: Parts) -> None:
         pass
 
 
-async def _mend_opened(
-    computer: Computer, wanted: dict[Mend, list[Finding]], *, say: Callable[[str], None]
-) -> None:
-    for one in wanted.get("contents", ()):
-        with _said(say, f"The content {one.where} could not be brought back"):
+async def _mend_opened(computer: Computer, work: _Work) -> None:
+    for one in work.wanted.get("contents", ()):
+        with work.attempt("contents"):
             await _restore_content(computer, one)
     if computer.fault is not None:
-        say("Nothing else is mended while the log is not what it was.")
-        return
-    for name, paths in _by_workspace(wanted.get("folders", ())).items():
-        with _said(say, f"The folder of '{name}' could not be mended"):
+        # Nothing else is made from a log that is not what it was.
+        raise computer.fault
+    for name, paths in _by_workspace(work.wanted.get("folders", ())).items():
+        with work.attempt("folders"):
             await _restore_folder(computer, name, paths=paths)
-    for one in wanted.get("snapshots", ()):
-        with _said(say, f"{one.where} could not be removed"):
+    for one in work.wanted.get("snapshots", ()):
+        with work.attempt("snapshots"):
             _drop_snapshot(computer.parts, one.where)
-    if "commits" in wanted:
-        for workspace in computer.workspaces.all():
-            with _said(say, f"The commits of '{workspace.name}' could not be made again"):
+    for name in _by_workspace(work.wanted.get("commits", ())):
+        with work.attempt("commits"):
+            workspace = computer.workspaces.named(name)
+            if workspace is not None:
                 await _commit_again(computer, workspace)
 
 

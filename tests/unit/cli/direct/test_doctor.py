@@ -214,3 +214,23 @@ def test_nothing_is_mended_with_settings_that_are_not_understood(bench: Bench) -
     assert {"settings.refused", "projections.missing"} <= {one.code for one in seen.findings}
     with pytest.raises(Rejected, match="nonsense"):
         bench.mend(seen)
+
+
+def test_a_git_object_that_was_cut_off_is_named_and_nobody_waits_for_its_end(bench: Bench) -> None:
+    head = bench.home.do(lambda client: client.checkpoints(1))[0].commit
+    assert head is not None
+    path = bench.data / "git" / "main.git" / "objects" / head[:2] / head[2:]
+    path.chmod(0o644)
+    path.write_bytes(path.read_bytes()[:20])
+    (found,) = of("git.damaged", bench.examine())
+    assert f"objects/{head[:2]}/{head[2:]}" in found.what
+
+
+def test_what_could_not_be_done_is_not_called_done(bench: Bench) -> None:
+    for path in bench.data.glob("state.sqlite*"):
+        path.unlink()
+    (bench.data / "state.sqlite").mkdir()
+    seen = bench.examine()
+    said = bench.mend(seen)
+    assert [one.partition(":")[0] for one in said] == ["Not done"]
+    assert of("projections.damaged", bench.examine())
