@@ -108,6 +108,10 @@ async def _compared(
         elif differs := await _difference(case, workspace.id, point=point, files=files):
             what = f"The commit {str(point.commit)[:10]} of checkpoint {point.seq} {differs}"
             findings.append(found("git.differs", what, where=f"event {point.seq}", workspace=workspace.name))
+    if made and not lost and str(made[0].commit) not in there:
+        what = f"The commit of checkpoint {made[0].seq} is there, but HEAD does not lead to it."
+        fix = f"If nobody did that on purpose: git --git-dir={where} update-ref HEAD {made[0].commit}"
+        findings.append(found("git.head", what, where=where, fix=fix, workspace=workspace.name))
     first = await _first_lost(repository, made, lost=lost) if lost else None
     for point in lost[:LOST_AT_MOST]:
         what = f"The commit {str(point.commit)[:10]} of checkpoint {point.seq} is not there."

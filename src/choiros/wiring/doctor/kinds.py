@@ -176,6 +176,13 @@ _ALL = (
         "The private half of the key is not here, so that nothing new can be signed.",
         "Bring the keys back, or go on with a new key: choir keys rotate",
     ),
+    Kind(
+        "keys.forgotten",
+        "warning",
+        "Nothing is remembered beside the keys although the log is signed, so that an older copy of the log would "
+        "not be noticed at the next start.",
+        "The next signature is remembered again; as soon as something new was recorded, run: choir keys sign",
+    ),
     Kind("keys.permissions", "warning", "Other users of the computer may read a key.", "chmod go= {where}"),
     Kind(
         "keys.memory",
@@ -264,6 +271,13 @@ _ALL = (
         "broken",
         "A checkpoint's commit holds other files than stood there at its event.",
         "The checkpoint itself holds, because the log does: choir checkpoints restore SEQ",
+    ),
+    Kind(
+        "git.head",
+        "warning",
+        "The newest checkpoint's commit is not in the history of the branch that is checked out: somebody changed "
+        "the branch, or its reference was lost, and the next commit would not follow.",
+        "If nobody did that on purpose: git --git-dir={where} update-ref HEAD COMMIT",
     ),
     Kind("git.pending", "warning", "A checkpoint has no commit yet.", FIX, "commits"),
     Kind(

@@ -99,7 +99,10 @@ async def _mend_opened(computer: Computer, work: _Work) -> None:
             await _restore_content(computer, one)
     if computer.fault is not None:
         # Nothing else is made from a log that is not what it was.
-        raise computer.fault
+        left: list[Mend] = [one for one in work.wanted if one in {"folders", "snapshots", "commits"}]
+        with work.attempt(*left):
+            raise computer.fault
+        return
     for name, paths in _by_workspace(work.wanted.get("folders", ())).items():
         with work.attempt("folders"):
             await _restore_folder(computer, name, paths=paths)

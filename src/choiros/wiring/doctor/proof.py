@@ -71,9 +71,10 @@ async def look_at_keys(case: Case) -> Looked:
     folder = Path(settings.proof.keys) if settings.proof.keys else case.data / "keys"
     findings: list[Finding] = []
     publics: list[bytes] | None = None
+    remembered = None
     try:
         publics = parts.signer.publics()
-        parts.signer.remembered(case.user)
+        remembered = parts.signer.remembered(case.user)
     except ChoirError as error:
         where = str(folder / str(error.fields.get("file", "")))
         findings.append(found("keys.damaged", error.message, where=where))
@@ -82,6 +83,9 @@ async def look_at_keys(case: Case) -> Looked:
         if key is not None and key.public not in publics:
             what = f"The log is signed with {key}, of which only the public half is here."
             findings.append(found("keys.missing", what, where=str(folder)))
+    if remembered == "" and case.computer is not None and case.is_log_whole and case.computer.proof.last():
+        what = "The log is signed, and nothing of that is remembered beside the keys."
+        findings.append(found("keys.forgotten", what, where=str(folder)))
     findings += _open_to_others(folder)
     return Looked(findings, f"private halves in {folder}: {len(publics or ())}")
 

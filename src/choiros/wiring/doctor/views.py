@@ -128,7 +128,7 @@ async def look_at_snapshots(case: Case) -> Looked:
     count = 0
     for path in sorted(folder.glob("*.sqlite")):
         seq, _, digest = path.stem.partition("-")
-        if not seq.isdigit() or len(digest) != DIGEST_LENGTH:
+        if not seq.isdigit() or len(digest) != DIGEST_LENGTH or not path.is_file():
             continue
         count += 1
         case.progress("snapshots", count, count)

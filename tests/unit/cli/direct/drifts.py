@@ -329,6 +329,11 @@ def keys_missing(bench: Bench) -> str:
     return "keys"
 
 
+def keys_forgotten(bench: Bench) -> str:
+    (bench.data / "keys" / "me.last").unlink()
+    return "keys"
+
+
 def keys_permissions(bench: Bench) -> str:
     path = next((bench.data / "keys").glob("*.key"))
     path.chmod(0o644)
@@ -440,6 +445,11 @@ def git_differs(bench: Bench) -> str:
     two, one = bench.home.do(lambda client: client.checkpoints(2))
     bench.append("checkpoint.commit", CheckpointCommitted("main", two.seq, str(one.commit), 1, 0))
     return f"event {two.seq}"
+
+
+def git_head(bench: Bench) -> str:
+    (bench.data / "git" / "main.git" / "refs" / "heads" / "main").unlink()
+    return "main.git"
 
 
 def git_pending(bench: Bench) -> str:

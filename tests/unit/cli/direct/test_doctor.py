@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from choiros.cli.direct.doctor import DirectDoctor
 from choiros.kernel.errors import Rejected, Unavailable
 from choiros.kernel.path import TEMPORARY
 from choiros.wiring.doctor import AREAS, KINDS, Checkup, Finding
+from tests.unit.cli.direct import drifts
 from tests.unit.cli.direct.drifts import (
     INJECTED,
     A,
@@ -234,3 +236,28 @@ def test_what_could_not_be_done_is_not_called_done(bench: Bench) -> None:
     said = bench.mend(seen)
     assert [one.partition(":")[0] for one in said] == ["Not done"]
     assert of("projections.damaged", bench.examine())
+
+
+def test_the_fixes_that_are_commands_of_git_and_of_choir_really_work(bench: Bench) -> None:
+    """C-71."""
+    for code in ("git_head", "keys_forgotten", "blobs_garbage", "workspaces_unrecorded"):
+        getattr(drifts, code)(bench)
+    (head,) = of("git.head", bench.examine())
+    subprocess.run(head.fix.partition(": ")[2], shell=True, check=True)
+    bench.home.files()
+    bench.home.do(lambda client: client.collect(preview=False))
+    bench.home.do(lambda client: client.sign())
+    assert bench.examine().findings == []
+
+
+def test_with_a_damaged_memory_contents_come_back_and_the_rest_waits(bench: Bench) -> None:
+    blobs_missing(bench)
+    snapshots_damaged(bench)
+    (bench.data / "keys" / "me.last").write_bytes(b"rust")
+    said = bench.mend(bench.examine())
+    assert [one.partition(".")[0] for one in said if not one.startswith("READ-ONLY")] == [
+        "Done: bring contents back from files in the folders that still hold them",
+        "Not done: remove snapshots that do not fit the log",
+    ]
+    after = bench.examine()
+    assert (of("blobs.missing", after), len(of("snapshots.damaged", after))) == ([], 1)
