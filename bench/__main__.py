@@ -19,7 +19,7 @@ import msgspec
 from bench.measure import Figure, Json, fdatasync_rate, file_system, median, rounded
 from bench.stage import FULL, QUICK, Stage, checkout
 
-NAMES = ("append", "replay", "rebuild", "undo", "queries", "proof", "scan", "start")
+NAMES = ("append", "replay", "rebuild", "portable", "undo", "queries", "proof", "scan", "start")
 """In this order: what makes the long history comes before what reads it."""
 
 HISTORY = Path(__file__).with_name("history.ndjson")

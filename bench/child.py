@@ -8,10 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from bench.home import counted, make
+from bench.home import counted, make, opened
 from bench.measure import Json, Stopwatch, peak_rss_mb, rounded
 from bench.stage import resolved
+from bench.story import WORKSPACE
 from choiros.wiring import disk_parts, rebuild
+from choiros.wiring.portable.arriving import bring_in
+from choiros.wiring.portable.backups import tar_archive
+from choiros.wiring.portable.packing import export
 
 
 async def rebuilt(home: Path, *, full: bool) -> dict[str, Json]:
@@ -36,10 +40,53 @@ async def rebuilt(home: Path, *, full: bool) -> dict[str, Json]:
     }
 
 
-async def main(work: str, home: Path, *, numbers: list[int]) -> dict[str, Json]:
+def silent(what: str, done: int, of: int) -> None:  # noqa: PLR0917 - called by position
+    """Take what is told about the progress."""
+
+
+def spent(watch: Stopwatch) -> dict[str, Json]:
+    return {
+        "wall_s": rounded(watch.spent.wall),
+        "cpu_s": rounded(watch.spent.cpu),
+        "peak_rss_mb": rounded(peak_rss_mb()),
+    }
+
+
+async def exported(home: Path, file: Path) -> dict[str, Json]:
+    """Export everything into a file."""
+    computer = await opened(home)
+    with Stopwatch() as watch:
+        done = await export(computer, tar_archive(file), progress=silent)
+    await computer.close()
+    return {
+        "seq": done.manifest.seq,
+        "contents": done.manifest.contents.count,
+        "file_mb": rounded(done.written.size_bytes / 1e6),
+        **spent(watch),
+    }
+
+
+async def imported(home: Path, file: Path) -> dict[str, Json]:
+    """Bring the file in where nothing is, then let the folders show it."""
+    with Stopwatch() as watch:
+        arrival = await bring_in(resolved(home), tar_archive(file), file=file.name, progress=silent)
+    told = {"seq": arrival.manifest.seq, **spent(watch)}
+    with Stopwatch() as showing:
+        computer = await opened(home)
+        shown = await computer.merger.capture(WORKSPACE)
+        await computer.close()
+    return {**told, "files": shown.restored, "folders_wall_s": rounded(showing.spent.wall)}
+
+
+async def main(work: str, home: Path, *, rest: list[str]) -> dict[str, Json]:
     match work:
         case "make":
-            return await make(home, numbers[0], files=numbers[1], tail=numbers[2])
+            count, files, tail = map(int, rest)
+            return await make(home, count, files=files, tail=tail)
+        case "export":
+            return await exported(home, Path(rest[0]))
+        case "import":
+            return await imported(home, Path(rest[0]))
         case "rebuild" | "rebuild-full":
             return await rebuilt(home, full=work.endswith("full"))
         case _:
@@ -47,5 +94,5 @@ async def main(work: str, home: Path, *, numbers: list[int]) -> dict[str, Json]:
 
 
 if __name__ == "__main__":
-    told = asyncio.run(main(sys.argv[1], Path(sys.argv[2]), numbers=[int(one) for one in sys.argv[3:]]))
+    told = asyncio.run(main(sys.argv[1], Path(sys.argv[2]), rest=sys.argv[3:]))
     sys.stdout.buffer.write(msgspec.json.encode(told))

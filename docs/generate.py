@@ -215,8 +215,8 @@ The second reads every content and every file as well, where the first reads a s
 It takes as long as reading all of it takes.
 
 The third says what it would mend, asks, mends it, and looks again. It makes again what the log can make again. It \
-never changes what is in the log, a content that an event names, or a key. A log that is damaged cannot be made again \
-from anything: put the newest backup in its place. Until then you can look at everything that is left.
+never changes what is in the log, a content that an event names, or a key. A damaged log cannot be made again from \
+anything: [bring the newest backup back](back-up-and-restore.md). Until then you can look at everything that is left.
 
 `choir doctor --json` prints one object with every finding, for programs.
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -21,14 +22,17 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.load_profile("ci" if IN_CI else "default")
 
 _home = pytest.StashKey[Path]()
+_report = pytest.StashKey[str]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """No test sees the person's own ChoirOS, git configuration or home."""
     home = config.stash[_home] = Path(tempfile.mkdtemp(prefix="choiros-tests-"))
-    for name in [name for name in os.environ if name.startswith("CHOIR_")]:
-        if not name.startswith("CHOIR_SOAK"):
-            del os.environ[name]
+    config.stash[_report] = os.environ.get("CHOIR_SOAK_REPORT", "")
+    for name in [name for name in os.environ if name.startswith("CHOIR_") and name != "CHOIR_SOAK"]:
+        del os.environ[name]
+    # Whoever runs this in the background of a shell has Ctrl-C ignored, and so would every program that is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["HOME"] = str(home)
     os.environ["CHOIR_HOME"] = str(home / ".choir")
 
@@ -75,11 +79,12 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Tell how many faults there were, and what they did."""
     reports = [report for some in terminalreporter.stats.values() for report in some]
     counted = tally.totals(reports)
-    tally.report(counted, failed=len(terminalreporter.stats.get("failed", ())))
+    if counted and (file := config.stash[_report]):
+        tally.report(Path(file), counted, failed=len(terminalreporter.stats.get("failed", ())))
     if counted:
         terminalreporter.section("faults")
         for name, number in counted.items():

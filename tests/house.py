@@ -53,6 +53,8 @@ MAY_WRITE_FILES = {
     ENGINES + "witness/": "what a witness keeps: elsewhere, and what is known of it in the data directory",
     SRC + "cli/proof.py": "a proof file, where the person wants it",
     SRC + "cli/tour.py": "a data directory for the tour, thrown away at its end",
+    ENGINES + "archive/": "an export or a backup, where the person wants it",
+    SRC + "wiring/portable/": "what is made ready beside the data, and takes its place",
     SRC + "wiring/disk.py": "the directories that all this lies in",
     SETTINGS: "the settings file",
     SRC + "testing/": "folders of tests",

@@ -20,6 +20,7 @@ Plain = str | int | bool
 USER_LENGTH_MAX = 64
 WITNESS_NAME = re.compile(r"[a-z0-9_-]{1,64}")
 SHOWN_MAX = 80
+KEY = re.compile(r"[^+\s]+\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}")
 DIGITS_MAX = 15
 NUMBER_MAX = 2**53 - 1
 """The largest number that any setting takes."""
@@ -65,6 +66,19 @@ class ProofSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """The keys of witnesses whose signatures are believed, with spaces in between."""
 
 
+class BackupSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """Where backups go, how often, and which are kept."""
+
+    directory: str = ""
+    """A folder on another disk; without one no backups are made."""
+    every_hours: int = 24
+    """Make one after so many hours in which something happened; 0 means only when asked for."""
+    keep_daily: int = 7
+    """Keep the newest one of each of this many days."""
+    keep_weekly: int = 4
+    """Keep the newest one of each of this many weeks."""
+
+
 class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     """All settings."""
 
@@ -76,6 +90,7 @@ class Settings(Struct, frozen=True, forbid_unknown_fields=True):
     checkpoints: CheckpointSettings = CheckpointSettings()
     snapshots: SnapshotSettings = SnapshotSettings()
     proof: ProofSettings = ProofSettings()
+    backup: BackupSettings = BackupSettings()
 
 
 class Resolved(Struct, frozen=True):
@@ -305,6 +320,8 @@ def _checked(key: str, value: Plain, *, place: _Place) -> Plain:
         wanted = f"between {lowest} and {NUMBER_MAX}"
     elif key == "proof.witnesses" and witnesses(str(converted)) is None:
         wanted = "NAME=file:/DIR, NAME=git:URL or NAME=command:WORDS, each name once, with ';' in between"
+    elif key == "proof.witness_keys" and not all(map(KEY.fullmatch, str(converted).split())):
+        wanted = "keys as 'choir keys' prints them, with spaces in between"
     elif key == "user" and not _is_user(str(converted)):
         raise _bad_user(str(converted), place)
     else:
@@ -319,7 +336,7 @@ def _checked(key: str, value: Plain, *, place: _Place) -> Plain:
     )
 
 
-_LOWEST = {"lock_timeout_s": 0, "snapshots.kept": 0}
+_LOWEST = {"lock_timeout_s": 0, "snapshots.kept": 0, "backup.every_hours": 0, "backup.keep_weekly": 0}
 
 
 def _converted(value: Plain, default: Plain) -> Plain | None:

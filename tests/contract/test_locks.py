@@ -32,6 +32,38 @@ class TestFileLock(LockContract):
         return lambda: FileLock(tmp_path / "lock", SystemClock())
 
 
+@pytest.mark.anyio
+async def test_who_waited_while_the_data_was_replaced_holds_the_new_lock(tmp_path: Path) -> None:
+    data, clock = tmp_path / "data", SystemClock()
+    data.mkdir()
+    holder, waiting = FileLock(data / "lock", clock), FileLock(data / "lock", clock)
+    await holder.acquire(0)
+    task = asyncio.create_task(waiting.acquire(10))
+    await asyncio.sleep(0.05)
+    data.rename(tmp_path / "aside")
+    data.mkdir()
+    holder.release()
+    await task
+    with pytest.raises(Unavailable, match="is changing this data"):
+        await FileLock(data / "lock", clock).acquire(0)
+    await FileLock(tmp_path / "aside" / "lock", clock).acquire(0)
+
+
+@pytest.mark.anyio
+async def test_who_held_the_lock_of_data_that_was_replaced_since_is_told(tmp_path: Path) -> None:
+    data, clock = tmp_path / "data", SystemClock()
+    data.mkdir()
+    lock = FileLock(data / "lock", clock)
+    await lock.acquire(0)
+    lock.release()
+    data.rename(tmp_path / "aside")
+    data.mkdir()
+    with pytest.raises(Unavailable) as caught:
+        await lock.acquire(1)
+    assert caught.value.code == "lock.replaced"
+    await FileLock(data / "lock", clock).acquire(0)
+
+
 HOLDING = """
     import asyncio, sys
     from pathlib import Path

@@ -355,9 +355,11 @@ def test_a_rebuild_beside_that_cannot_be_written_says_so_in_words(tmp_path: Path
 
 def test_a_text_that_rotted_on_the_disk_is_damage_in_words() -> None:
     tables = SqliteTables()
-    tables.script("CREATE TABLE notes(text TEXT)")
+    tables.script("CREATE TABLE notes(text TEXT PRIMARY KEY)")
     tables._db.execute("INSERT INTO notes VALUES (CAST(x'61ff62' AS TEXT))")
     with pytest.raises(Corrupt) as caught:
         tables.query("SELECT text FROM notes")
     assert caught.value.code == "state.damaged"
+    with pytest.raises(Corrupt):
+        tables.digest(["notes"])
     tables.close()

@@ -39,7 +39,7 @@ def test_a_broken_log_is_named_where_it_is_broken_and_stays_as_it_is(home: Home)
     assert (done.code, "Traceback" in done.err) == (1, False)
     assert "broken  chain" in done.out
     assert "where: event 4" in done.out
-    assert "fix:   Put the newest backup" in done.out
+    assert "fix:   Bring the newest backup back" in done.out
     assert home.choir("doctor", "--fix", "--yes").code == 1
     assert (data(home) / "log.db").read_bytes() == before
 

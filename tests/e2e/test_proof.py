@@ -30,7 +30,7 @@ def proved(home: Home, directory: Path) -> tuple[str, str]:
     home.choir("write", "list.md", put=b"bread\n")
     path = directory / "list.tlog-proof"
     assert home.choir("prove", "list.md", "-o", str(path)).code == 0
-    return str(path), home.choir("keys", "--json").objects[0]["key"]
+    return str(path), str(home.choir("keys", "--json").objects[0]["key"])
 
 
 def test_a_proof_is_checked_offline_by_a_program_that_shares_nothing_with_ours(

@@ -23,6 +23,8 @@ from choiros.engines.repository.memory import MemoryRepository
 from choiros.engines.tables.sqlite import SqliteTables
 from choiros.engines.witness.memory import MemoryWitness
 from choiros.features.approvals.commands import DecideApproval
+from choiros.features.backups.commands import ReportBackup, ReportDrill, ReportFailure, ReportImport
+from choiros.features.backups.events import BackupFailed, BackupMade, DrillDone, HistoryImported
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint
 from choiros.features.proof.commands import RotateKey, SignLog, TrustLog, WitnessLog
 from choiros.features.sessions.events import (
@@ -83,9 +85,21 @@ async def story(at: Desk) -> Computer:
     await computer.keep_snapshot()
     await _checkpoints(at, computer)
     await _conversation(at, computer)
-    await _proofs(computer)
+    await _proofs(at, computer)
+    await _backups(computer)
     await _later(at, computer)
     return computer
+
+
+async def _backups(computer: Computer) -> None:
+    me = Hand(computer)
+    file, seq = "/srv/disk/choir-me-20260101T000000Z-9.tar", 9
+    made = BackupMade(file, "ab" * 32, 4096, seq, "cd" * 32, automatic=True, removed=("choir-me-old.tar",))
+    await me.do(ReportBackup(made))
+    await me.do(ReportFailure(BackupFailed("The disk is full.", automatic=True)))
+    await me.do(ReportDrill(DrillDone(file, seq, ok=True)))
+    await me.do(ReportDrill(DrillDone(file, seq, ok=False, reason="It is cut off.")))
+    await me.do(ReportImport(HistoryImported(file, seq, "cd" * 32, 3, aside="/srv/choir/aside/me")))
 
 
 async def _files(at: Desk, computer: Computer) -> None:
@@ -154,7 +168,7 @@ async def _checkpoints(at: Desk, computer: Computer) -> None:
     assert isinstance(asked, Asked)
 
 
-async def _proofs(computer: Computer) -> None:
+async def _proofs(at: Desk, computer: Computer) -> None:
     """Sign, change the key, and be a witness; of its own log, as no other one is here."""
     system, me = Hand(computer, source="system"), Hand(computer)
     await system.do(SignLog())
@@ -162,6 +176,10 @@ async def _proofs(computer: Computer) -> None:
     await system.do(SignLog())
     last = computer.proof.last()
     assert last is not None
+    # No crash happens here: that the one push was broken off is only said.
+    await _append(
+        at, computer, "effect.unknown", b'{"event_type":"checkpoint.push","intent":1}', source="system"
+    )
     await me.do(TrustLog(computer.proof.signing_keys()[-1].key))
     await me.do(WitnessLog(f"old 0\n\n{last.note}"))
 

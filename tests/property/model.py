@@ -133,6 +133,9 @@ class Model:
         gone = self.gone()
         own = {seq for step in group for seq in step.seqs}
         by = self.compensations()
+        if any(undo.seq > first > min(undo.took) for undo in self.held()):
+            # What stood before it has been taken back meanwhile, in part: nobody comes back to that.
+            return False
         everything = [*(seq for step in self.steps for seq in step.seqs), *by]
         return all(
             seq in gone or (seq in by and min(by[seq].took) >= first)

@@ -6,6 +6,7 @@ an event is taken back while an undo that took it back holds, and an undo holds 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from choiros.features.checkpoints.commands import MakeCheckpoint
 from choiros.features.undo.events import Undone
 from choiros.kernel.errors import Conflict, Rejected
 from tests.conftest import SOAK
-from tests.places import DiskPlace, Outcome, Place, head, recorded, standing
+from tests.places import DiskPlace, Hand, MemoryPlace, Outcome, Place, head, recorded, standing
 from tests.property.model import Files, Step, Taken, above, inside
 from tests.property.workplace import PATHS, Workplace
 
@@ -231,3 +232,24 @@ TestHistory = History.TestCase
 TestHistory.settings = lasting(600, 60) if SOAK else lasting(120, 25)
 TestHistoryOnDisk = HistoryOnDisk.TestCase
 TestHistoryOnDisk.settings = lasting(150, 50) if SOAK else lasting(10, 20)
+
+
+def test_an_undo_of_a_run_that_was_interleaved_takes_back_its_own_part_alone(tmp_path: Path) -> None:
+    """The run removed a directory, made it again after somebody else's change, and is taken back as a whole."""
+
+    async def story() -> None:
+        computer = await MemoryPlace(tmp_path).open()
+        me, run = Hand(computer), Hand(computer, run="r2", source="agent")
+        await me.mkdir("a")
+        await run.remove("a")
+        await me.mkdir("b")
+        await run.mkdir("a")
+        await me.undo()
+        assert sorted(computer.files.below("main")) == ["a", "b"]
+        await me.undo()
+        assert sorted(computer.files.below("main")) == ["a"]
+        await me.redo()
+        assert sorted(computer.files.below("main")) == ["a", "b"]
+        await computer.close()
+
+    asyncio.run(story())

@@ -130,21 +130,23 @@ def _of_log(home: Path, path: Path, place: int, *, bit: int, bench: Path, whole:
 
 
 def _is_missed(home: Path, path: Path, place: int, *, bit: int) -> bool:
-    """Return whether the computer refuses to open with a log that lost its end, naming the event."""
+    """Return whether the computer opens read-only, or not at all, with a log that lost its end, naming the event."""
     copy = home.with_name(home.name + ".opened")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(home, copy, symlinks=True)
     (copy / path.relative_to(home)).write_bytes(_flipped(path, place, bit=bit))
 
-    async def opened() -> None:
+    async def opened() -> Corrupt | None:
         client = await connect(resolve({"home": str(copy)}, {}), workspace=None, write=True)
+        fault = client._computer.fault
         await client.close()
+        return fault
 
     try:
-        asyncio.run(opened())
+        fault = asyncio.run(opened())
     except Corrupt as error:
-        return "seq" in error.fields
-    return False
+        fault = error
+    return fault is not None and "seq" in fault.fields
 
 
 async def _all(path: Path) -> Rows:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -24,10 +23,8 @@ def totals(reports: Iterable[object]) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
-def report(counted: Mapping[str, int], *, failed: int) -> None:
-    """Append one line to the report file, when one is wanted."""
-    wanted = os.environ.get("CHOIR_SOAK_REPORT")
-    if wanted and counted:
-        line = {"at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "failed": failed, **counted}
-        with Path(wanted).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+def report(file: Path, counted: Mapping[str, int], *, failed: int) -> None:
+    """Append one line to the report file."""
+    line = {"at": time.strftime("%Y-%m-%dT%H:%M:%S%z"), "failed": failed, **counted}
+    with file.open("a", encoding="utf-8") as lines:
+        lines.write(json.dumps(line) + "\n")

@@ -73,14 +73,14 @@ def test_a_disk_that_turns_read_only_is_readable_refuses_writes_and_goes_on(
             assert host.do("work", home=str(home), seed=4, end=end).status == -9
         disk.remount("ro")
         looked = _steps(host, home, *LOOKS)
-        wrong = [one for one in answers(looked.out) if "error" in one]
+        wrong = [one for one in answers(looked.out) if "exit" in one]
         assert looked.status == 0, looked.err
         assert not wrong
         refused = _steps(
             host, home, ("write", "more.txt", "--from", "one"), ("checkpoint",), ("undo", "--yes")
         )
         assert [str(one["error"]) for one in answers(refused.out) if "Read-only" in str(one)] != []
-        assert all("error" in one for one in answers(refused.out))
+        assert all("exit" in one for one in answers(refused.out))
         disk.remount("rw")
         on = _steps(host, home, ("write", "more.txt", "--from", "one"))
         assert "seqs" in answers(on.out)[0]

@@ -21,16 +21,34 @@ from choiros.settings import (
 )
 
 KEYS = [
+    "backup.directory",
+    "backup.every_hours",
+    "backup.keep_daily",
+    "backup.keep_weekly",
     "checkpoints.events_max",
     "checkpoints.minutes_max",
     "files.size_bytes_max",
     "lock_timeout_s",
+    "proof.events_max",
+    "proof.keys",
+    "proof.minutes_max",
+    "proof.witness_keys",
+    "proof.witnesses",
     "snapshots.events_max",
     "snapshots.kept",
     "user",
 ]
 # A value for each setting that is not its default, and two more like it.
-OTHERS = {key: ("anna", "bob", "carl") if key == "user" else ("7", "8", "9") for key in KEYS}
+TEXTS = {"user", "backup.directory", "proof.keys", "proof.witness_keys", "proof.witnesses"}
+MAY_BE_ZERO = {"lock_timeout_s", "snapshots.kept", "backup.every_hours", "backup.keep_weekly"}
+OTHERS = {key: ("anna", "bob", "carl") if key in TEXTS else ("5", "8", "9") for key in KEYS}
+OTHERS["proof.witnesses"] = (
+    "stick=file:/media/a",
+    "git=git:/srv/b.git",
+    "tower=command:ssh tower choir witness",
+)
+A_KEY = f"+0123abcd+{'A' * 44}"
+OTHERS["proof.witness_keys"] = ("a" + A_KEY, "b" + A_KEY, "c" + A_KEY)
 
 
 def variable(key: str) -> str:
@@ -104,7 +122,9 @@ def test_each_setting_comes_from_its_own_place(
     text = "".join(as_toml(key, OTHERS[key][0]) for key in plain if "." not in key)
     for section in sorted(sections):
         inside = [key for key in plain if key.rpartition(".")[0] == section]
-        text += f"[{section}]\n" + "".join(f"{key.rpartition('.')[2]} = {OTHERS[key][0]}\n" for key in inside)
+        text += f"[{section}]\n" + "".join(
+            as_toml(key, OTHERS[key][0]).splitlines()[1] + "\n" for key in inside
+        )
     environment = {variable(key): OTHERS[key][1] for key, origin in chosen.items() if origin == "environment"}
     flags = {key: OTHERS[key][2] for key, origin in chosen.items() if origin == "flag"}
     resolved = at(home, text, flags, environment)
@@ -167,7 +187,7 @@ def test_an_empty_file_and_one_with_comments_alone_change_nothing(tmp_path: Path
 # --- Broken ---
 
 
-@pytest.mark.parametrize("key", [key for key in KEYS if key != "user"])
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in TEXTS])
 @pytest.mark.parametrize(
     "value", ["many", "", "-1", "1.5", "1e3", "0x10", "true", "1" * 16, "7 8", "\udcff", "\uff11\uff12"]
 )
@@ -187,9 +207,7 @@ def test_a_number_that_is_none_names_key_value_reason_and_fix(tmp_path: Path, ke
 
 
 @pytest.mark.parametrize("value", ["0", "-5", str(NUMBER_MAX + 1), str(10**30)])
-@pytest.mark.parametrize(
-    "key", [key for key in KEYS if key not in {"user", "lock_timeout_s", "snapshots.kept"}]
-)
+@pytest.mark.parametrize("key", [key for key in KEYS if key not in TEXTS | MAY_BE_ZERO])
 def test_a_number_out_of_bounds_names_key_value_and_bounds(tmp_path: Path, key: str, value: str) -> None:
     error = refusal(tmp_path, as_toml(key, "7").replace("7", value))
     assert (error.code, error.fields["key"]) == ("config.bad_value", key)
@@ -198,8 +216,9 @@ def test_a_number_out_of_bounds_names_key_value_and_bounds(tmp_path: Path, key: 
 
 
 def test_numbers_that_may_be_zero_may(tmp_path: Path) -> None:
-    resolved = at(tmp_path, "lock_timeout_s = 0\n[snapshots]\nkept = 0\n")
-    assert (resolved.settings.lock_timeout_s, resolved.settings.snapshots.kept) == (0, 0)
+    text = "lock_timeout_s = 0\n[snapshots]\nkept = 0\n[backup]\nevery_hours = 0\nkeep_weekly = 0\n"
+    values = flat(at(tmp_path, text).settings)
+    assert {values[key] for key in MAY_BE_ZERO} == {0}
 
 
 @pytest.mark.parametrize("wrong", ["1.0", "true", '"many"', "[1]", "2020-01-01", "inf", '""', '"-3"'])

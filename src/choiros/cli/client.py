@@ -5,10 +5,12 @@ Every answer is plain data that `--json` prints as it is.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Raw, Struct
+
+from choiros.cli.carried import BackupDone, BackupLine, DrillResult, Exported, Progress
 
 
 class EventLine(Struct, frozen=True):
@@ -276,10 +278,6 @@ class KeyState(Struct, frozen=True):
     witnesses: list[WitnessLine]
 
 
-Progress = Callable[[int, int], None]
-"""Is told now and then how much is done, and of how much."""
-
-
 class Client(Protocol):
     """One person's computer. `workspace` is the one that the command line was told, or the current one.
 
@@ -429,7 +427,7 @@ class Client(Protocol):
         """Remove stored contents that no event names."""
         ...
 
-    async def verify(self, first: int, last: int | None, *, progress: Progress | None) -> Verification:
+    async def verify(self, first: int, last: int | None, *, progress: Progress) -> Verification:
         """Check the log from event `first` to `last`, and against everybody who remembers it."""
         ...
 
@@ -463,6 +461,22 @@ class Client(Protocol):
 
     async def witnessed(self, origin: str) -> str:
         """Return the newest note of another log that this computer has signed, '' for none."""
+        ...
+
+    async def export(self, file: str, progress: Progress) -> Exported:
+        """Write everything of the person into one new file."""
+        ...
+
+    async def back_up(self, progress: Progress) -> BackupDone:
+        """Make a backup in the folder that is set, read it back, and remove what retention no longer keeps."""
+        ...
+
+    async def backups(self) -> list[BackupLine]:
+        """Return the backups in the folder, the newest first."""
+        ...
+
+    async def drill(self, progress: Progress) -> DrillResult:
+        """Restore the newest backup in a place of its own and compare everything."""
         ...
 
     def watch(self) -> AsyncGenerator[Changed]:

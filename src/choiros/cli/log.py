@@ -56,6 +56,11 @@ def _declare_log(parser: Parser) -> None:
     parser.add_argument(
         "--follow", "-f", action="store_true", help="go on with new events until Ctrl-C (exit code 130)"
     )
+    parser.add_argument(
+        "--cloudevents",
+        action="store_true",
+        help="print CloudEvents 1.0, one JSON object a line, the gate's answers included",
+    )
 
 
 async def _log(call: Call) -> int:
@@ -66,7 +71,7 @@ async def _log(call: Call) -> int:
         if call.arguments.flag("follow") and query.until is None:
             query = replace(query, until=head)
         async for line in _wanted(client, query, paged=call.arguments.number("after") is not None):
-            _print(call.screen, line)
+            _print(call, line)
             printed += 1
     if call.arguments.flag("follow"):
         await _follow(
@@ -90,6 +95,7 @@ async def _query(call: Call, client: Client) -> LogQuery:
         path=None if path is None else (await call.place(client)).path(path),
         limit=given.number("count") or (0 if after is not None else LINES),
         newest=after is None,
+        routine=given.flag("cloudevents"),
     )
 
 
@@ -119,7 +125,7 @@ async def _follow(call: Call, query: LogQuery) -> None:
         try:
             async with call.client(write=False) as client:
                 async for line in client.follow(query):
-                    _print(call.screen, line)
+                    _print(call, line)
                     call.screen.flush()
                     query, told = replace(query, after=line.seq), False
                     if query.until is not None and line.seq >= query.until:
@@ -131,11 +137,15 @@ async def _follow(call: Call, query: LogQuery) -> None:
         await asyncio.sleep(RETRY_S)
 
 
-def _print(screen: Screen, line: EventLine) -> None:
-    if screen.json:
-        screen.data(line)
+def _print(call: Call, line: EventLine) -> None:
+    if call.arguments.flag("cloudevents"):
+        from choiros.cli.cloudevents import as_cloudevent
+
+        call.screen.data(as_cloudevent(line.event))
+    elif call.screen.json:
+        call.screen.data(line)
     else:
-        show_line(screen, line)
+        show_line(call.screen, line)
 
 
 def _declare_show(parser: Parser) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +16,10 @@ from choiros.kernel.errors import Rejected
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from choiros.cli.client import Client, Progress, ProofMade, Verification
+    from choiros.cli.client import Client, ProofMade, Verification
     from choiros.features.proof.note import Key
 
 FILE_CHARACTERS_MAX = 8 << 20
-STEP = 20_000
-"""After so many events a person is told how far it is."""
 
 
 def _declare_verify(parser: Parser) -> None:
@@ -47,9 +44,10 @@ async def _verify(call: Call) -> int:
     file = call.arguments.maybe("file")
     if file is not None:
         return await _verify_file(call, file)
-    async with call.client(write=False) as client:
-        first, last = await _span(call, client)
-        found = await client.verify(first, last, progress=_progress(call))
+    with call.screen.progress() as progress:
+        async with call.client(write=False) as client:
+            first, last = await _span(call, client)
+            found = await client.verify(first, last, progress=progress)
     if call.screen.json:
         call.screen.data(found)
     else:
@@ -83,21 +81,6 @@ async def _span(call: Call, client: Client) -> tuple[int, int | None]:
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) <= NUMBER_DIGITS_MAX
-
-
-def _progress(call: Call) -> Progress | None:
-    """Return what tells a person at a terminal how far it is."""
-    if call.screen.json or not sys.stderr.isatty():
-        return None
-
-    def tell(done: int, total: int) -> None:
-        if total > STEP and done % STEP < 500:  # noqa: PLR2004 - events come in lists of 500
-            sys.stderr.write(f"\r{done:,} of {total:,} events checked")
-            if done >= total:
-                sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    return tell
 
 
 def _show_verification(call: Call, found: Verification) -> None:
@@ -349,7 +332,7 @@ VERBS = {
     ),
     "witness": Verb(
         "Be a witness for the log of another computer: read its request, print this computer's signature.",
-        ("choir witness --trust KEY", "choir witness < request"),
+        ("choir witness --trust KEY", "choir witness --newest choiros/anna/0123456789abcdef"),
         _witness,
         _declare_witness,
     ),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TextIO
 import msgspec
 from msgspec import Struct
 
+from choiros.cli.progress import ProgressLine
 from choiros.features.files.diff import printable
 
 if TYPE_CHECKING:
@@ -222,6 +223,15 @@ class Screen:
             self._put("\n")
             return None
         return answer.strip().lower()
+
+    @contextlib.contextmanager
+    def progress(self) -> Generator[ProgressLine]:
+        """Tell for a while how far a long piece of work has come, where somebody looks on."""
+        line = ProgressLine(self._err, shown=not self.json)
+        try:
+            yield line
+        finally:
+            line.end()
 
     def flush(self) -> None:
         """Let everything that was printed be seen."""

@@ -40,6 +40,10 @@ ROOMS = {
     "doctor": "doctor",
     "rebuild": "upkeep",
     "gc": "upkeep",
+    "backup": "backups",
+    "restore": "backups",
+    "export": "portable",
+    "import": "portable",
     "config": "config",
     "completion": "completion",
     "help": "help",
@@ -50,8 +54,7 @@ usage: choir [OPTIONS] VERB ...      'choir help VERB' tells all about one
 
 start    up                  a first tour, three minutes
          status, config      the computer at a glance; all settings
-look     log, show           what happened; one event in detail
-         why                 who wrote each line of a file, when, and why
+look     log, show, why      what happened; one event; who wrote each line
          files, cat, diff    what is there, now or back then; what differs
          at                  look at everything as it was right after an event
 change   write, edit         write a file; replace text in it
@@ -62,10 +65,11 @@ go back  undo, redo          take back the last change, a run, an event ...
          checkpoint(s)       name this state; list, compare, restore, push
 arrange  workspaces          several folders: new, add, use, rename, archive, rm
          approvals           questions that wait for a person
-prove    verify, prove       check the log; write a proof for somebody else
-         keys, witness       who signs it; see the logs of other computers
-repair   doctor              look at everything, name what is wrong, mend it
-         rebuild, gc         derive everything again; remove what nothing names
+prove    verify, prove       check the log; show one event to somebody else
+         keys, witness       who signs the log; be a witness for another one
+keep     backup, restore     copies on another disk: make, list, try, bring back
+         export, import      everything in one file; bring it in elsewhere
+repair   doctor, rebuild, gc name what is wrong, mend it; derive all again; tidy
 shell    completion, help    complete words in bash and zsh; this page
 
 options of every verb:  --json  --user ID  --workspace NAME  --home DIR

@@ -178,6 +178,36 @@ def seal(draft: Draft, after: Point) -> Record:
     return Record(seq, draft.id, stored, draft.salt, draft.payload, link(after.hash, stored))
 
 
+def sealed(batch: Sequence[Draft] | Sequence[Record], after: Point) -> list[Record]:
+    """Return the records to store for a batch behind a place: drafts are sealed, records are taken as they are.
+
+    Raises Rejected: `event.invalid` for a draft that is not valid text, `log.not_next` for records that do not
+    follow the place byte for byte, naming the first one.
+    """
+    records = [one for one in batch if isinstance(one, Record)]
+    assert len(records) in {0, len(batch)}, "a batch holds drafts or records, not both"
+    if records:
+        try:
+            open_records(records, after)
+        except Corrupt as trouble:
+            raise _not_next(trouble, after) from trouble
+        return records
+    for draft in batch:
+        assert isinstance(draft, Draft)
+        records.append(seal(draft, after))
+        after = Point(records[-1].seq, records[-1].hash)
+    return records
+
+
+def _not_next(trouble: Corrupt, after: Point) -> Rejected:
+    return Rejected(
+        "log.not_next",
+        f"These events cannot follow event {after.seq} as they are. {trouble.message}",
+        fix="Nothing was stored. Take them from a log that continues this one.",
+        seq=trouble.fields["seq"],
+    )
+
+
 def _not_text(head: Head) -> Rejected:
     texts = {"session_id": head.session_id, "run_id": head.run_id, "cause": head.cause, "id": head.id}
     bad = [name for name, text in texts.items() if text and text.encode("utf-8", "replace").decode() != text]

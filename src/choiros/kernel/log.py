@@ -16,9 +16,12 @@ class EventLog(Protocol):
     """
 
     async def append(
-        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+        self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
     ) -> list[Record]:
         """Append all drafts as one batch, or nothing, and return them as stored.
+
+        Records, which are sealed already, are stored byte for byte when they follow the head, and otherwise
+        refused (`log.not_next`): so a log is carried from one place to another.
 
         Raises Conflict (`log.stale`) when `expect_seq` is given and is not the head's number, Rejected
         (`log.id_reused`) when an id is stored already for other content or for only a part of the batch, and

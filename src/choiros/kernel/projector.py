@@ -57,6 +57,11 @@ class ProjectorRunner:
         self._tables = tables
         self._projectors = tuple(projectors)
 
+    @property
+    def views(self) -> tuple[Projector, ...]:
+        """Return the projectors in the order in which they are applied."""
+        return self._projectors
+
     def prepare(self) -> None:
         """Make the tables that are missing.
 

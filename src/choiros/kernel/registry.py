@@ -16,6 +16,9 @@ from choiros.kernel.event import INTEGER_MAX, Head
 Effect = Literal["pure", "reversible", "compensable", "delayed", "irreversible"]
 """How an act can be taken back; what declares nothing counts as irreversible."""
 
+Intent = Literal["none", "again", "once"]
+"""Whether an event announces something that is done after it, and whether that may be done again after a crash."""
+
 FINAL: frozenset[Effect] = frozenset({"delayed", "irreversible"})
 """The effects of events that no undo takes back."""
 
@@ -43,6 +46,9 @@ class EventType(Struct, frozen=True):
     effect: Effect = "irreversible"
     v: int = 1
     upcasts: tuple[Upcast, ...] = ()
+    intent: Intent = "none"
+    ends: str = ""
+    """The field of the payload that holds the number of the intent of which this event is the outcome."""
 
 
 class Registry:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import pytest
 
 from choiros.kernel.errors import Conflict, Rejected
-from choiros.kernel.event import GENESIS, Draft, Point, Record, open_records
+from choiros.kernel.event import GENESIS, Draft, Point, Record, open_records, sealed
 from choiros.kernel.log import EventLog
 
 Reopen: TypeAlias = Callable[[], Awaitable[EventLog]]
@@ -51,7 +51,7 @@ async def seqs(log: EventLog, user: str = ME) -> list[int]:
     return [record.seq for record in await read_all(log, user)]
 
 
-async def refused(log: EventLog, batch: list[Draft], *, expect_seq: int | None = None) -> str:
+async def refused(log: EventLog, batch: list[Draft] | list[Record], *, expect_seq: int | None = None) -> str:
     """Append what must be refused without a trace, and return the code of the refusal."""
     before = await read_all(log)
     with pytest.raises((Rejected, Conflict)) as caught:
@@ -189,6 +189,76 @@ class LogContract:
         await log.append(ME, drafts([1]))
         assert await refused(log, [draft(1, b"other")]) == "log.id_reused"
         assert await refused(await reopen(), [draft(1, b"other")]) == "log.id_reused"
+
+    # --- Records that are sealed already ---
+
+    async def test_sealed_records_are_stored_byte_for_byte(self, log: EventLog, reopen: Reopen) -> None:
+        stored = sealed(drafts(range(1, 8)), START)
+        assert await log.append(ME, stored[:3], expect_seq=0) == stored[:3]
+        assert await log.append(ME, stored[3:]) == stored[3:]
+        assert await read_all(await reopen()) == stored
+
+    async def test_drafts_follow_sealed_records(self, log: EventLog) -> None:
+        stored = await log.append(ME, sealed(drafts([1, 2]), START))
+        stored += await log.append(ME, drafts([3]), expect_seq=2)
+        assert await read_all(log) == stored
+
+    async def test_an_erased_payload_stays_erased(self, log: EventLog, reopen: Reopen) -> None:
+        stored = [record._replace(payload=None) for record in sealed(drafts([1, 2]), START)]
+        assert await log.append(ME, stored) == stored
+        assert await read_all(await reopen()) == stored
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"seq": 4},
+            {"id": "other"},
+            {"hash": bytes(32)},
+            {"head": b"{}"},
+            {"payload": b"other"},
+            {"salt": bytes(15)},
+        ],
+        ids=lambda change: next(iter(change)),
+    )
+    async def test_a_record_that_is_not_as_it_was_sealed_is_refused(
+        self, log: EventLog, change: dict[str, object]
+    ) -> None:
+        """C-18."""
+        one, two, three = sealed(drafts([1, 2, 3]), START)
+        await log.append(ME, [one])
+        for batch in ([two._replace(**change), three], [two, three._replace(**change)]):
+            assert await refused(log, batch) == "log.not_next"
+        await log.append(ME, [two, three], expect_seq=1)
+
+    async def test_records_that_do_not_follow_the_head_are_refused(self, log: EventLog) -> None:
+        mine, other = sealed(drafts(range(1, 6)), START), sealed(drafts(range(11, 16)), START)
+        await log.append(ME, mine[:2])
+        for batch in (mine[3:], mine[1:], other[:1], other[2:], [mine[3], mine[2]], [mine[2], mine[2]]):
+            assert await refused(log, batch) == "log.not_next"
+        assert await refused(log, mine[2:], expect_seq=3) == "log.stale"
+        await log.append(ME, mine[2:], expect_seq=2)
+
+    async def test_sealed_records_with_a_known_id_are_refused(self, log: EventLog) -> None:
+        stored = await log.append(ME, drafts([1, 2]))
+        again = sealed([draft(1)], Point(2, stored[-1].hash))
+        assert await refused(log, again) == "log.id_reused"
+
+    async def test_records_that_are_stored_already_are_written_once(
+        self, log: EventLog, reopen: Reopen
+    ) -> None:
+        stored = sealed(drafts([1, 2, 3]), START)
+        await log.append(ME, stored)
+        for again in (log, await reopen()):
+            assert await again.append(ME, stored) == stored
+            assert await again.append(ME, stored[1:], expect_seq=0) == stored[1:]
+        assert await seqs(again) == [1, 2, 3]
+
+    async def test_refused_records_leave_their_neighbours_alone(self, log: EventLog) -> None:
+        stored = sealed(drafts([1, 2, 3]), START)
+        tasks = [log.append(ME, batch) for batch in (stored[:1], stored[2:], stored[1:2])]
+        one, two, three = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+        assert isinstance(two, Rejected)
+        assert [one, three] == [[record] for record in await read_all(log)]
 
     # --- Two people ---
 

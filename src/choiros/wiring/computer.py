@@ -10,12 +10,18 @@ from choiros.features.approvals.view import ApprovalsView
 from choiros.features.audit.commands import ReportSnapshot
 from choiros.features.audit.decide import command_types as snapshot_commands
 from choiros.features.audit.view import AuditView
+from choiros.features.backups.decide import command_types as backup_commands
+from choiros.features.backups.view import BackupsView
 from choiros.features.checkpoints.decide import (
     CheckpointsLoader,
 )
 from choiros.features.checkpoints.decide import command_types as checkpoint_commands
 from choiros.features.checkpoints.react import AutomaticCheckpoints, Committer
 from choiros.features.checkpoints.view import CheckpointsView
+from choiros.features.effects.commands import ReportUnknown
+from choiros.features.effects.decide import EffectsLoader
+from choiros.features.effects.decide import command_types as effect_commands
+from choiros.features.effects.view import EffectsView
 from choiros.features.files.capture import Capturer
 from choiros.features.files.load import FilesLoader
 from choiros.features.files.load import command_types as file_commands
@@ -66,13 +72,16 @@ class Computer:
         self.settings = settings
         self.tables = tables
         self.holds_lock = False
+        self.remembers_folders = True
         self.journal = Journal(parts.log, registry(), user=settings.user)
         self.files = FilesView(tables)
         self.shown = ShownTable(tables)
         self.audit = AuditView(tables)
+        self.effects = EffectsView(tables)
         self.workspaces = WorkspacesView(tables)
         self.approvals = ApprovalsView(tables)
         self.checkpoints = CheckpointsView(tables)
+        self.backups = BackupsView(tables)
         self.undo_view = UndoView(tables)
         self.proof = ProofView(tables)
         self.proofs = ProofLoader(self.proof, self.journal, signer=parts.signer, clock=parts.clock)
@@ -135,7 +144,9 @@ class Computer:
             *approval_commands(ApprovalsLoader(self.approvals)),
             *checkpoint_commands(points),
             *snapshot_commands(),
+            *effect_commands(EffectsLoader(self.effects)),
             *proof_commands(self.proofs),
+            *backup_commands(),
             *workspace_commands(WorkspacesLoader(self.workspaces)),
         ]
 
@@ -193,12 +204,20 @@ class Computer:
         position = await self.projectors.catch_up()
         await self.proofs.check_tail(self.parts.signer.remembered(self.settings.user))
         # Views behind the log have lost their newest changes, and with them what was known about the folders.
-        self._capturer.is_memory_old = 0 < before.seq < position.seq
+        memory = before.seq if self.remembers_folders else 0
+        self._capturer.remembered_until = memory if memory < position.seq else None
         waiting = self.checkpoints.open_since()
         self.reactors.prepare(position.seq, earlier={} if waiting is None else {Committer.name: waiting - 1})
+        await self._end_unknown()
         await self.reactors.catch_up()
         if not self.workspaces.all():
             await self.kernel.handle(CreateWorkspace("main"), Context(self.settings.user, source="system"))
+
+    async def _end_unknown(self) -> None:
+        """Record that nobody knows what became of what must not be done again; the program ended in between."""
+        lost = tuple((effect.seq, effect.event_type) for effect in self.effects.open() if not effect.again)
+        if lost:
+            await self._reported(ReportUnknown(lost))
 
     def stop(self, fault: Corrupt) -> None:
         """Change nothing any more, because the log is not what it was; what is known can still be looked at."""

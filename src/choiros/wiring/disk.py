@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from choiros.kernel.errors import Unavailable
+from choiros.kernel.errors import Corrupt, Unavailable
 from choiros.settings import witnesses
 from choiros.wiring.parts import Parts, Skip
 
 if TYPE_CHECKING:
+    from choiros.engines.repository.libgit.sign_in import SshAgent
     from choiros.kernel.clock import Clock
     from choiros.kernel.repository import Repository
     from choiros.kernel.tree import Tree
     from choiros.kernel.watch import Watcher
     from choiros.kernel.witness import Witness
     from choiros.kernel.worker import Worker
-    from choiros.settings import Resolved
+    from choiros.settings import Resolved, Settings
 
 
 def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock | None = None) -> Parts:
-    """Return the engines that keep everything below the data directory.
+    """Return the engines that keep everything below the data directory, which is made if it is not there.
 
     A simulator gives its own `worker` and `clock`; everybody else works at once and by the clock of the system.
     """
+    base = lay_ground(resolved.home) / resolved.settings.user
+    return parts_at(base, resolved.settings, worker=worker, clock=clock)
+
+
+def lay_ground(home: Path) -> Path:
+    """Make the data directory if it is not there, and return the folder of all users.
+
+    Raises Unavailable (`home.unavailable`).
+    """
+    users = home / "users"
+    with _explained(home):
+        absent = [above for above in reversed(home.parents) if not above.is_dir()]
+        for directory in (home, users):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for above in absent:
+            with suppress(PermissionError):
+                _sync(above.parent)
+        _guard(home)
+    return users
+
+
+def parts_at(
+    base: Path, settings: Settings, *, worker: Worker | None = None, clock: Clock | None = None
+) -> Parts:
+    """Return the engines that keep everything of one person below a folder, which is made if it is not there."""
     # Imported here, and some only where they are used: the start of every command waits for its imports.
     from choiros.engines.blob.disk import DiskBlobs  # noqa: PLC0415
     from choiros.engines.clock.system import SystemClock  # noqa: PLC0415
@@ -37,14 +64,21 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
     from choiros.engines.tree.disk import DiskTree  # noqa: PLC0415
     from choiros.engines.worker.inline import InlineWorker  # noqa: PLC0415
 
-    settings = resolved.settings
-    base = resolved.home / "users" / settings.user
     data, worker, clock = base / ".choir", worker or InlineWorker(), clock or SystemClock()
-    _prepare(resolved.home, base, data=data)
+    with _explained(base):
+        _make(base.parent.parent, base.parent, base, data)
+        _guard(data)
 
     def place(workspace: str, folder: str | None) -> Path:
         if folder is not None:
             return Path(folder)
+        if "/" in workspace or workspace in {"", ".", ".."}:
+            # Only a log that was forged holds such an id; it would lead out of the folder of all workspaces.
+            raise Corrupt(
+                "workspaces.bad_id",
+                f"'{workspace}' cannot be the id of a workspace.",
+                fix="Nothing was changed. The log does not come from ChoirOS; restore it from a backup.",
+            )
         return base / "workspace" if workspace == "main" else base / "workspaces" / workspace
 
     def folder_of(workspace: str, folder: str | None) -> tuple[Tree, bool]:
@@ -62,6 +96,7 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
             worker,
             work_folder=place(workspace, folder),
             exclude=DEFAULTS + CHECKPOINT_DEFAULTS,
+            sign_in=_sign_in,
         )
 
     def watcher_of(workspace: str, folder: str | None, skip: Skip) -> Watcher:  # noqa: PLR0917 - called by position
@@ -81,25 +116,34 @@ def disk_parts(resolved: Resolved, *, worker: Worker | None = None, clock: Clock
         place=lambda workspace, folder: str(place(workspace, folder)),
         watcher=watcher_of,
         signer=FileSigner(Path(settings.proof.keys) if settings.proof.keys else data / "keys"),
-        witnesses=tuple(
-            _witness(one, data / "witnesses", worker=worker)
-            for one in witnesses(settings.proof.witnesses) or ()
-        ),
+        witnesses=_witnesses(settings.proof.witnesses, data / "witnesses", worker=worker),
     )
 
 
-def _prepare(home: Path, base: Path, *, data: Path) -> None:
-    """Make the directories that everything lies in; raises Unavailable (`home.unavailable`)."""
+@contextmanager
+def _explained(place: Path) -> Generator[None]:
+    """Tell that the directories in which everything lies cannot be made."""
     try:
-        _make(home, base.parent, base, data)
-        _guard(home, data)
+        yield
     except OSError as error:
         raise Unavailable(
             "home.unavailable",
-            f"The data directory {home} cannot be used: {error.strerror}. Nothing was changed.",
+            f"The data directory {place} cannot be used: {error.strerror}. Nothing was changed.",
             fix="Check the disk and the permissions of the data directory, then try again.",
-            folder=str(home),
+            folder=str(place),
         ) from error
+
+
+def _sign_in(url: str) -> SshAgent | None:
+    """Return what a push shows at an address that a person has allowed: the keys of the ssh agent, for ssh alone."""
+    from choiros.engines.repository.libgit.sign_in import SshAgent  # noqa: PLC0415
+
+    return SshAgent() if url.startswith("ssh://") else None
+
+
+def _witnesses(wanted: str, cache: Path, *, worker: Worker) -> tuple[Witness, ...]:
+    """Return the engines for the witnesses of the settings."""
+    return tuple(_witness(one, cache, worker=worker) for one in witnesses(wanted) or ())
 
 
 def _witness(one: tuple[str, str, str], cache: Path, *, worker: Worker) -> Witness:
@@ -144,16 +188,14 @@ def _make(*directories: Path) -> None:
 
     What the log acknowledges is lost with a directory above it whose name a power cut has taken.
     """
-    absent = [above for above in reversed(directories[0].parents) if not above.is_dir()]
     for directory in directories:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (directories[-1] / "log.db").exists():
-        for directory in dict.fromkeys(
-            [*(above.parent for above in absent), directories[0].parent, *directories]
-        ):
-            # Above the home there may be directories that are not ours to open.
-            with suppress(PermissionError):
-                _sync(directory)
+    if (directories[-1] / "log.db").exists():
+        return
+    for directory in (directories[0].parent, *directories):
+        # Above the home there may be directories that are not ours to open.
+        with suppress(PermissionError):
+            _sync(directory)
 
 
 def _sync(directory: Path) -> None:

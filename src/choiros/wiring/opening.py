@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from choiros.kernel.lock import Lock
+    from choiros.kernel.log import EventLog
     from choiros.kernel.tables import Tables
     from choiros.settings import Settings
     from choiros.wiring.parts import Parts
@@ -47,23 +48,35 @@ async def _opened(
     tables: Tables | None = None
     try:
         tables = parts.cabinet.open()
-        if fresh and _are_empty(tables) and (await parts.log.head(settings.user)).seq:
-            # They are gone: made again from the newest snapshot, not from the first event.
-            await rebuild(parts, settings)
-            tables = parts.cabinet.open()
+        if fresh:
+            await _check_there(tables, parts.log, user=settings.user)
         computer = Computer(parts, settings, tables=tables)
         if fresh:
             await _started(computer, notice)
-    except (Corrupt, Stale) as trouble:
-        if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
-            raise
-        notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+    except (Corrupt, Stale, _Gone) as trouble:
         if tables is not None:
             tables.close()
+        if not fresh or (isinstance(trouble, Corrupt) and trouble.code != "state.damaged"):
+            raise
+        if not isinstance(trouble, _Gone):
+            notice(f"{trouble} Rebuilding the state from the log; nothing is lost.")
+        # Tables that are gone are made again from the newest snapshot too, not from the first event.
         await rebuild(parts, settings)
         computer = Computer(parts, settings, tables=parts.cabinet.open())
+        # With the tables went what was known about the folders, unless they were only of an older form.
+        computer.remembers_folders = isinstance(trouble, Stale)
         await _started(computer, notice)
     return computer
+
+
+async def _check_there(tables: Tables, log: EventLog, *, user: str) -> None:
+    """Raise _Gone when there are no tables although there are events."""
+    if not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1") and (await log.head(user)).seq:
+        raise _Gone
+
+
+class _Gone(Exception):  # noqa: N818 - it is not an error: nothing is there
+    """The log holds events, and there are no tables."""
 
 
 async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
@@ -75,10 +88,6 @@ async def _started(computer: Computer, notice: Callable[[str], None]) -> None:
             raise
         notice(f"READ-ONLY: {fault.message} {fault.fix}")
         computer.stop(fault)
-
-
-def _are_empty(tables: Tables) -> bool:
-    return not tables.query("SELECT 1 FROM sqlite_schema LIMIT 1")
 
 
 async def _acquire(lock: Lock, timeout_s: float, *, needed: bool) -> bool:

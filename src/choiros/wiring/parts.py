@@ -13,9 +13,15 @@ from choiros.features.approvals.view import ApprovalsProjector
 from choiros.features.audit.check import SystemReports
 from choiros.features.audit.events import EVENTS as AUDIT_EVENTS
 from choiros.features.audit.view import AuditProjector
+from choiros.features.backups.check import BackupsReported
+from choiros.features.backups.events import EVENTS as BACKUP_EVENTS
+from choiros.features.backups.view import BackupsProjector
 from choiros.features.checkpoints.check import CheckpointsQuiet, LeavingAsks
 from choiros.features.checkpoints.events import EVENTS as CHECKPOINT_EVENTS
 from choiros.features.checkpoints.view import CheckpointsProjector
+from choiros.features.effects.check import OnlySystemEnds
+from choiros.features.effects.events import EVENTS as EFFECT_EVENTS
+from choiros.features.effects.view import EffectsProjector
 from choiros.features.files.check import ProtectedNames, WorkspaceChanges
 from choiros.features.files.events import EVENTS as FILE_EVENTS
 from choiros.features.files.view import FilesProjector
@@ -51,7 +57,9 @@ REGISTRY_TYPES = (
     *GATE_EVENTS,
     *AUDIT_EVENTS,
     *APPROVAL_EVENTS,
+    *BACKUP_EVENTS,
     *CHECKPOINT_EVENTS,
+    *EFFECT_EVENTS,
     *FILE_EVENTS,
     *PROOF_EVENTS,
     *SESSION_EVENTS,
@@ -70,6 +78,7 @@ def projectors(known: Registry) -> list[Projector]:
     reversible = frozenset(kind.name for kind in known if kind.effect == "reversible") - {"undo"}
     return [
         AuditProjector(),
+        EffectsProjector(known),
         WorkspacesProjector(),
         FilesProjector(),
         UndoProjector(
@@ -81,6 +90,7 @@ def projectors(known: Registry) -> list[Projector]:
         CheckpointsProjector(),
         ProofProjector(),
         SessionsProjector(),
+        BackupsProjector(),
     ]
 
 
@@ -95,7 +105,9 @@ def checks() -> list[Check]:
         CheckpointsQuiet(),
         LeavingAsks(),
         SystemReports(),
+        OnlySystemEnds(),
         ProofsAreKept(),
+        BackupsReported(),
     ]
 
 

@@ -61,16 +61,17 @@ def test_a_value_that_something_else_overrides_is_kept_and_told(monkeypatch: pyt
     assert "the environment gives another value" in outcome.err
 
 
-@pytest.mark.parametrize("key", keys())
+@pytest.mark.parametrize("key", sorted(set(keys()) - {"backup.directory", "proof.keys"}))
 @pytest.mark.parametrize("where", ["file", "environment", "flag"])
 def test_a_broken_setting_stops_the_start_with_key_value_reason_and_fix(
     home: Path, monkeypatch: pytest.MonkeyPatch, key: str, where: str
 ) -> None:
     """K-46: for each setting, wherever it comes from; nothing is opened and nothing is made."""
     section, _, name = key.rpartition(".")
-    value = "../x" if key == "user" else "-7"
+    is_text = key in {"user", "proof.witnesses", "proof.witness_keys"}
+    value = "../x" if is_text else "-7"
     if where == "file":
-        shown = f'"{value}"' if key == "user" else value
+        shown = f'"{value}"' if is_text else value
         (home / "choiros.toml").write_text((f"[{section}]\n" if section else "") + f"{name} = {shown}\n")
     if where == "environment":
         monkeypatch.setenv(f"CHOIR_{key.replace('.', '_').upper()}", value)

@@ -35,7 +35,7 @@ def test_a_sound_log_is_told_in_a_few_lines() -> None:
         "1 signature of witnesses checked.\n"
         "Signed up to event 5; what follows hangs on it by its chain.\n"
     )
-    assert client.called("verify") == [(1, None, None)]
+    assert client.called("verify")[0][:2] == (1, None)
     assert json.loads(choir("verify", "--json", client=client).out)["root"] == "ab" * 32
 
 
@@ -65,7 +65,7 @@ def test_a_log_that_nobody_vouches_for_is_told_as_that() -> None:
 def test_a_part_is_asked_for_as_it_was_named(words: list[str], span: tuple[int, int | None]) -> None:
     client = FakeClient(status=STATUS, verify=SOUND, unsigned_from=6)
     assert choir("verify", *words, client=client).code == 0
-    assert client.called("verify") == [(*span, None)]
+    assert client.called("verify")[0][:2] == span
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ class Wrapped:
         self.inner = inner
 
     async def append(
-        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+        self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
     ) -> list[Record]:
         """Pass on."""
         return await self.inner.append(user, drafts, expect_seq=expect_seq)
@@ -263,7 +263,7 @@ class Busy(Wrapped):
         self._times = times
 
     async def append(
-        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+        self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
     ) -> list[Record]:
         """Let somebody else write first, then pass on."""
         self.tries += 1

@@ -88,7 +88,7 @@ def test_contents_are_durable_before_the_event_that_names_them() -> None:
 
         class Looking(Wrapped):
             async def append(
-                self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+                self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
             ) -> list[Record]:
                 assert len([digest async for digest in room.blobs.digests()]) == 1
                 return await super().append(user, drafts, expect_seq=expect_seq)

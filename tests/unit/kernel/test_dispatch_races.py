@@ -8,7 +8,7 @@ import pytest
 from choiros.engines.log.memory import MemoryLog
 from choiros.kernel.dispatch import ATTEMPTS, Done
 from choiros.kernel.errors import Conflict, Corrupt, Unavailable
-from choiros.kernel.event import Draft, Event
+from choiros.kernel.event import Draft, Event, Record
 from choiros.kernel.tables import Tables
 from tests.unit.kernel.notes import (
     ME,
@@ -78,7 +78,9 @@ def test_many_wishes_at_once_each_count_what_was_before_them() -> None:
 
 def test_a_conflict_that_has_another_reason_is_told_at_once() -> None:
     class Refusing(Wrapped):
-        async def append(self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None):
+        async def append(
+            self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
+        ):
             raise Conflict("log.other", "No.", fix="Yes.")
 
     async def story() -> None:
@@ -91,7 +93,9 @@ def test_a_conflict_that_has_another_reason_is_told_at_once() -> None:
 
 def test_a_log_that_cannot_be_written_leaves_the_views_as_they_were() -> None:
     class Full(Wrapped):
-        async def append(self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None):
+        async def append(
+            self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
+        ):
             raise Unavailable("log.unavailable", "Full.", fix="Free some space.")
 
     async def story() -> None:
@@ -134,7 +138,9 @@ def test_no_effect_sees_a_fact_before_the_views_do() -> None:
     class Slow(Wrapped):
         """A log that answers the writer late, when others can read what was written already."""
 
-        async def append(self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None):
+        async def append(
+            self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
+        ):
             records = await super().append(user, drafts, expect_seq=expect_seq)
             await asyncio.sleep(0.01)
             return records

@@ -14,6 +14,7 @@ from choiros.kernel.event import (
     EVENT_DOMAIN,
     GENESIS,
     PAYLOAD_DOMAIN,
+    SALT_BYTES,
     Draft,
     Event,
     Labels,
@@ -305,3 +306,23 @@ def test_the_json_form_of_an_erased_event_has_no_payload() -> None:
     assert told["prev"] == "0" * 64
     assert told["labels"] == {"origin": ["person"], "private": False}
     assert (event.seq, event.point) == (1, Point(1, record.hash))
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        *((column, value) for column in ("head", "salt", "hash", "id") for value in (None, 7, 1.5, "text")),
+        *(("payload", value) for value in (7, 1.5, "text")),  # None is a payload that was erased
+    ],
+)
+def test_a_column_of_another_kind_is_damage_of_that_event(column: str, value: object) -> None:
+    """C-23: what the disk has spoiled is named, whatever it looks like now."""
+    first = seal(_any_draft(1), Point(0, GENESIS))
+    second = seal(_any_draft(2), Point(1, first.hash))
+    with pytest.raises(Corrupt) as caught:
+        open_records([first, second._replace(**{column: value})], Point(0, GENESIS))
+    assert (caught.value.code, caught.value.fields["seq"]) == ("log.broken", 2)
+
+
+def _any_draft(number: int) -> Draft:
+    return Draft(f"e{number}", number, "me", "user", "note", b"{}", bytes(SALT_BYTES))

@@ -248,3 +248,12 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     with pytest.raises(Unavailable) as caught:
         parts.folder("main", None)
     assert caught.value.code == "tree.unavailable"
+
+
+def test_a_push_over_ssh_shows_the_keys_of_the_agent_and_no_other_one_shows_anything(tmp_path: Path) -> None:
+    parts = disk_parts(Resolved(tmp_path / "home", Settings(), {}))
+    repository = parts.repository("main", None)
+    sign_in = repository._sign_in  # pyright: ignore[reportAttributeAccessIssue]
+    assert type(sign_in("ssh://git@example.com/a.git")).__name__ == "SshAgent"
+    assert sign_in("https://example.com/a.git") is None
+    assert sign_in("/srv/a.git") is None

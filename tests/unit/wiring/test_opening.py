@@ -10,12 +10,13 @@ import pytest
 from choiros.engines.log.memory import MemoryLog
 from choiros.features.files.view import FilesProjector
 from choiros.kernel.errors import ChoirError, Corrupt, Rejected, Unavailable
-from choiros.kernel.event import Record
+from choiros.kernel.event import Point, Record
 from choiros.kernel.path import TEMPORARY
 from choiros.settings import Settings, SnapshotSettings
 from choiros.wiring import Computer, open_computer, rebuild
 from tests.computers import Desk
 from tests.places import DiskPlace, Hand, recorded
+from tests.unit.kernel.notes import Wrapped
 
 STATE = "state.sqlite"
 
@@ -304,6 +305,23 @@ def test_a_log_that_was_changed_behind_the_views_is_named(tmp_path: Path) -> Non
         records_of(desk)[number - 1] = records_of(desk)[number - 1]._replace(payload=b"{}")
         error = await looked_at(desk)
         assert (error.code, error.fields["seq"]) == ("log.broken", number)
+
+    asyncio.run(story())
+
+
+def test_a_log_that_cannot_be_read_is_told_and_nobody_says_that_it_is_mended(tmp_path: Path) -> None:
+    class Torn(Wrapped):
+        async def head(self, user: str) -> Point:
+            raise Corrupt("log.damaged", "log.db is damaged.", fix="Restore it.")
+
+    async def story() -> None:
+        desk, _ = await lived_in(tmp_path)
+        before = (tmp_path / STATE).read_bytes()
+        desk.log = Torn(desk.log)
+        with pytest.raises(Corrupt, match="is damaged"):
+            await desk.open()
+        assert desk.notices == []
+        assert (tmp_path / STATE).read_bytes() == before
 
     asyncio.run(story())
 

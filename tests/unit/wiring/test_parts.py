@@ -18,8 +18,13 @@ from choiros.engines.tables.sqlite import SqliteTables
 from choiros.engines.tree.memory import MemoryTree
 from choiros.features.approvals.commands import DecideApproval
 from choiros.features.audit.commands import ReportSnapshot
+from choiros.features.backups.commands import ReportBackup, ReportDrill, ReportFailure, ReportImport
+from choiros.features.backups.events import BackupFailed, BackupMade, DrillDone, HistoryImported
 from choiros.features.checkpoints.commands import MakeCheckpoint, PushCheckpoint, ReportCommit, ReportPush
+from choiros.features.effects.commands import ReportUnknown
 from choiros.features.files.commands import CaptureFiles, Change, ChangeFiles, EditFile, MoveFile, RemoveFile
+from choiros.features.proof.commands import ReportWitness, RotateKey, SignLog, TrustLog, WitnessLog
+from choiros.features.proof.note import Key
 from choiros.features.undo.commands import Redo, Undo
 from choiros.features.workspaces.commands import (
     ArchiveWorkspace,
@@ -123,6 +128,8 @@ COLUMNS = {
     "runs": "run_id session_id state reason first_seq last_seq",
     "workspaces": "workspace name folder state used created",
     "undos": "seq id target name undone_by",
+    "backups": "seq timestamp file sha256 error",
+    "backup_drills": "seq timestamp file error",
 }
 
 
@@ -145,6 +152,7 @@ def test_every_check_of_a_room_is_asked() -> None:
     assert len({check.name for check in checks()}) == len(asked)
 
 
+KEY = str(Key("choiros/anna/1", bytes(32)))
 ALLOWED: list[tuple[Struct, Context]] = [
     (ChangeFiles("main", (Change("new", DIRECTORY),)), PERSON),
     (CaptureFiles("main", (Change("new", DIRECTORY),)), PERSON),
@@ -163,9 +171,18 @@ ALLOWED: list[tuple[Struct, Context]] = [
     (ReportCommit("main", 1, "c0ffee"), SYSTEM),
     (ReportPush("main", 1, "c0ffee"), SYSTEM),
     (ReportSnapshot(1, "d1"), SYSTEM),
+    (ReportBackup(BackupMade("/disk/me.tar", "d1", 1, 1, "d2")), PERSON),
+    (ReportFailure(BackupFailed("The disk is full.")), PERSON),
+    (ReportDrill(DrillDone("/disk/me.tar", 1, ok=True)), PERSON),
+    (ReportImport(HistoryImported("/disk/me.tar", 1, "d2", 0)), PERSON),
+    (SignLog(), SYSTEM),
+    (RotateKey(), PERSON),
+    (ReportWitness("stick", 1), SYSTEM),
+    (TrustLog(KEY), PERSON),
 ]
 ASKED: list[tuple[Struct, Context]] = [(PushCheckpoint("main", "/srv/backup.git"), PERSON)]
-ANSWERED = {DecideApproval}
+ANSWERED = {DecideApproval, WitnessLog, ReportUnknown}
+"""What needs something before: a request of the gate, of another computer, an effect that was broken off."""
 
 
 async def furnished(directory: Path) -> Computer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from choiros.cli.direct.carrying import Carrying
 from choiros.cli.direct.opened import tell
 from choiros.cli.direct.points import Points
 from choiros.cli.direct.proofs import Proofs
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from choiros.settings import Resolved
 
 
-class DirectClient(Writes, Points, Proofs, Upkeep):
+class DirectClient(Writes, Points, Proofs, Carrying, Upkeep):
     """Answers every question of the command line from the data directory."""
 
 

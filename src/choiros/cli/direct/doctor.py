@@ -13,9 +13,8 @@ from choiros.wiring.doctor import AREAS, Area, Case, checkup, examination, found
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from choiros.cli.doctor import AreaProgress
     from choiros.settings import Resolved
-    from choiros.wiring.doctor import Checkup
+    from choiros.wiring.doctor import Checkup, Progress
 
 
 class DirectDoctor:
@@ -29,7 +28,7 @@ class DirectDoctor:
             self._refusal = refusal
             self._resolved = fallback(flags, environment)
 
-    async def examine(self, *, deep: bool, progress: AreaProgress) -> Checkup:
+    async def examine(self, *, deep: bool, progress: Progress) -> Checkup:
         """Return everything that was looked at and found."""
         async with examination(self._resolved, deep=deep, progress=progress) as case:
             if self._refusal is not None:

@@ -15,19 +15,25 @@ from choiros.kernel.dispatch import Done
 from choiros.wiring import verified
 
 if TYPE_CHECKING:
-    from choiros.cli.client import Asked, Changed, Progress
+    from choiros.cli.carried import Progress
+    from choiros.cli.client import Asked, Changed
 
 
 class Proofs(Opened):
     """Verifies, proves, shows keys, and witnesses other logs."""
 
-    async def verify(self, first: int, last: int | None, *, progress: Progress | None) -> Verification:
+    async def verify(self, first: int, last: int | None, *, progress: Progress) -> Verification:
         """Check the log from event `first` to `last`, and against everybody who remembers it."""
         computer = self._computer
         head = (await computer.journal.head()).seq
         after = max(first - 1, 0)
         await self._check_seq(min(after, head + 1))
-        found, unasked = await verified(computer, after, until=last, progress=progress)
+        found, unasked = await verified(
+            computer,
+            after,
+            until=last,
+            progress=lambda done, total: progress("checking", done, total),
+        )
         problems = [(one.seq, one.what, one.fix) for one in found.problems]
         return Verification(
             first=found.first,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from choiros.features.approvals.events import ApprovalDecided
 from choiros.features.audit.events import SnapshotKept
+from choiros.features.backups.events import BackupFailed, BackupMade, DrillDone, HistoryImported
 from choiros.features.checkpoints.events import (
     CheckpointCommitted,
     CheckpointFailed,
@@ -14,6 +15,7 @@ from choiros.features.checkpoints.events import (
     PushDone,
     PushRequested,
 )
+from choiros.features.effects.events import EffectUnknown
 from choiros.features.files.events import FileDeleted, FileMoved, FileWritten
 from choiros.features.proof.events import KeyChanged, LogSeen, LogSigned, LogTrusted, WitnessAnswered
 from choiros.features.sessions.events import (
@@ -56,6 +58,8 @@ def sentence(event: Event, names: Mapping[str, str]) -> str:
         partial(_of_workspace, now=name),
         _of_session,
         _of_proof,
+        _of_effect,
+        _of_backup,
     ):
         words = describe(payload)
         if words is not None:
@@ -173,6 +177,14 @@ def _of_workspace(payload: object, *, now: str) -> str | None:
             return None
 
 
+def _of_effect(payload: object) -> str | None:
+    if isinstance(payload, EffectUnknown):
+        return (
+            f"what became of event {payload.intent} ({payload.event_type}) is not known: it is not repeated"
+        )
+    return None
+
+
 def _of_proof(payload: object) -> str | None:
     match payload:
         case KeyChanged(_, before):
@@ -209,5 +221,23 @@ def _of_session(payload: object) -> str | None:
             return f"the tool answered: {outcome}"
         case RunChanged(state, reason):
             return f"the run is {state}" + (f": {reason}" if reason else "")
+        case _:
+            return None
+
+
+def _of_backup(payload: object) -> str | None:
+    match payload:
+        case BackupMade(file, _, size_bytes):
+            return f"made the backup {file} ({size(size_bytes)})"
+        case BackupFailed(reason):
+            return f"could not make a backup: {reason}"
+        case DrillDone(file, _, ok, reason):
+            return (
+                f"restored {file} to try it"
+                if ok
+                else f"could not restore {file} when it was tried: {reason}"
+            )
+        case HistoryImported(file, seq):
+            return f"brought in {seq} events from {file}"
         case _:
             return None

@@ -15,6 +15,7 @@ from choiros.cli.client import (
     WorkspaceLine,
 )
 from choiros.cli.direct.answers import Answers
+from choiros.cli.direct.carrying import back_up_when_due
 from choiros.cli.direct.opened import Opened, approval_line, tell
 from choiros.cli.errors import explained
 from choiros.features.approvals.commands import DecideApproval
@@ -166,11 +167,14 @@ class Upkeep(Opened):
         try:
             await computer.hold()
         except Unavailable as held:
+            if held.code != "lock.held":
+                raise
             return Changed([], [], [], [f"{held.message} It is recorded as soon as that is over."])
         try:
             named = None if "" in waiting else [path for path in waiting if not is_protected(path)]
             captured = await computer.merger.capture(self._id, named)
             await computer.automatic.tick(self._id)
+            await back_up_when_due(computer, self._resolved)
         except Conflict as unsettled:
             return Changed([], [], [], [f"{unsettled.message} {unsettled.fix}"])
         finally:
@@ -186,6 +190,7 @@ class Upkeep(Opened):
             if self._computer.holds_lock and self._computer.fault is None:
                 await self._sign()
                 await self._keep_snapshot()
+                await back_up_when_due(self._computer, self._resolved)
         finally:
             await self._computer.close()
 

@@ -20,10 +20,24 @@ class FileLock:
         self._path = path
         self._clock = clock
         self._descriptor: int | None = None
+        self._first: os.stat_result | None = None
 
     async def acquire(self, timeout_s: float) -> None:
         """Wait until the lock is free."""
         deadline = self._clock.monotonic_ns() + int(timeout_s * 1e9)
+        descriptor = await self._locked(deadline)
+        while not self._is_in_place(descriptor):
+            # Whoever held it has put all of this data aside, the lock with it, and other data in its place.
+            os.close(descriptor)
+            descriptor = await self._locked(deadline)
+        self._check_same(descriptor)
+        self._descriptor = descriptor
+        # The name only helps whoever waits; on a full disk the lock holds without it.
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+
+    async def _locked(self, deadline: int) -> int:
         descriptor = self._open()
         try:
             while not _try(descriptor):
@@ -32,11 +46,25 @@ class FileLock:
         except BaseException:
             os.close(descriptor)
             raise
-        self._descriptor = descriptor
-        # The name only helps whoever waits; on a full disk the lock holds without it.
-        with suppress(OSError):
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        return descriptor
+
+    def _is_in_place(self, descriptor: int) -> bool:
+        try:
+            return os.path.samestat(self._path.lstat(), os.fstat(descriptor))
+        except FileNotFoundError:
+            return False
+
+    def _check_same(self, descriptor: int) -> None:
+        """Raise Unavailable (`lock.replaced`) when the data is another one than when it was held before."""
+        found = os.fstat(descriptor)
+        if self._first is not None and not os.path.samestat(self._first, found):
+            os.close(descriptor)
+            raise Unavailable(
+                "lock.replaced",
+                "This data was put aside, and other data is in its place now.",
+                fix="Start the command again, so that it works with the new data. Nothing was changed.",
+            )
+        self._first = found
 
     def release(self) -> None:
         """Let go."""

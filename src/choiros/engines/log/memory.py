@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 
 from choiros.kernel.errors import Conflict, Rejected
-from choiros.kernel.event import GENESIS, Draft, Point, Record, seal
+from choiros.kernel.event import GENESIS, Draft, Point, Record, sealed
 
 
 class MemoryLog:
@@ -19,7 +19,7 @@ class MemoryLog:
         self._news = asyncio.Condition()
 
     async def append(
-        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+        self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
     ) -> list[Record]:
         """Append all drafts as one batch, or nothing."""
         assert drafts, "an empty batch has no place in the log"
@@ -34,16 +34,13 @@ class MemoryLog:
                 fix="Read what is new, then decide again.",
                 seq=point.seq,
             )
+        fresh = sealed(drafts, point)
         if known or len({draft.id for draft in drafts}) < len(drafts):
             raise Rejected(
                 "log.id_reused",
                 "An event with one of these ids is stored already, with other content or without the others.",
                 fix="Give every new event a new id.",
             )
-        fresh: list[Record] = []
-        for draft in drafts:
-            fresh.append(seal(draft, point))
-            point = Point(fresh[-1].seq, fresh[-1].hash)
         self._records[user] += fresh
         self._by_id[user].update((record.id, record) for record in fresh)
         async with self._news:
@@ -82,9 +79,11 @@ class MemoryLog:
         """Nothing is held."""
 
 
-def _is_repeated(drafts: Sequence[Draft], known: Sequence[Record]) -> bool:
+def _is_repeated(drafts: Sequence[Draft] | Sequence[Record], known: Sequence[Record]) -> bool:
     """Return whether exactly this batch, in this order, is stored already."""
     return len(known) == len(drafts) and all(
-        draft.payload == record.payload and record.seq == known[0].seq + place
+        draft == record
+        if isinstance(draft, Record)
+        else draft.payload == record.payload and record.seq == known[0].seq + place
         for place, (draft, record) in enumerate(zip(drafts, known, strict=True))
     )

@@ -15,7 +15,7 @@ import apsw
 
 from choiros.kernel.clock import Clock
 from choiros.kernel.errors import ChoirError, Conflict, Corrupt, Rejected, Unavailable
-from choiros.kernel.event import GENESIS, Draft, Point, Record, broken, seal
+from choiros.kernel.event import GENESIS, Draft, Point, Record, broken, sealed
 from choiros.kernel.worker import Worker
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Pending:
 
     __slots__ = ("drafts", "expect_seq", "future")
 
-    def __init__(self, drafts: Sequence[Draft], expect_seq: int | None) -> None:
+    def __init__(self, drafts: Sequence[Draft] | Sequence[Record], expect_seq: int | None) -> None:
         self.drafts = drafts
         self.expect_seq = expect_seq
         self.future: asyncio.Future[list[Record]] = asyncio.get_running_loop().create_future()
@@ -153,9 +153,10 @@ class LogFile:
             if pending.expect_seq is not None and pending.expect_seq != head.seq:
                 return None
             try:
-                records, head = _sealed(pending.drafts, head)
+                records = sealed(pending.drafts, head)
             except Rejected:
                 return None
+            head = Point(records[-1].seq, records[-1].hash)
             outcomes.append(records)
             every += records
         try:
@@ -179,10 +180,10 @@ class LogFile:
         if pending.expect_seq is not None and pending.expect_seq != head.seq:
             return self._repeated(pending) or _stale(head.seq, pending.expect_seq)
         try:
-            records, _ = _sealed(pending.drafts, head)
+            records = sealed(pending.drafts, head)
             self._db.executemany(_INSERT, records)
         except Rejected as refusal:
-            return refusal
+            return self._repeated(pending) or refusal
         except apsw.ConstraintError:
             self._db.execute("DELETE FROM events WHERE seq > ?", (head.seq,))
             return self._repeated(pending) or _reused()
@@ -195,7 +196,9 @@ class LogFile:
             rows = self._db.execute(f"SELECT {_COLUMNS} FROM events WHERE id = ?", (draft.id,))
             known += map(_record, rows)
         same = len(known) == len(pending.drafts) and all(
-            draft.payload == record.payload and record.seq == known[0].seq + place
+            draft == record
+            if isinstance(draft, Record)
+            else draft.payload == record.payload and record.seq == known[0].seq + place
             for place, (draft, record) in enumerate(zip(pending.drafts, known, strict=True))
         )
         return known if same else None
@@ -228,7 +231,7 @@ class SqliteLog:
         self._writers: dict[str, asyncio.Task[None]] = {}
 
     async def append(
-        self, user: str, drafts: Sequence[Draft], *, expect_seq: int | None = None
+        self, user: str, drafts: Sequence[Draft] | Sequence[Record], *, expect_seq: int | None = None
     ) -> list[Record]:
         """Append all drafts as one batch, or nothing; what is returned is on disk."""
         assert drafts, "an empty batch has no place in the log"
@@ -327,15 +330,6 @@ class SqliteLog:
         for file in self._files.values():
             await self._worker.run(file.close)
         self._files.clear()
-
-
-def _sealed(drafts: Sequence[Draft], head: Point) -> tuple[list[Record], Point]:
-    """Return the records of these drafts behind a place, and the place of the last."""
-    records: list[Record] = []
-    for draft in drafts:
-        records.append(seal(draft, head))
-        head = Point(records[-1].seq, records[-1].hash)
-    return records, head
 
 
 def _open(path: Path, *, read_only: bool) -> apsw.Connection:

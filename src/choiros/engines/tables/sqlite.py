@@ -86,11 +86,8 @@ class SqliteTables:
 
     def query(self, sql: str, values: Sequence[Value] = ()) -> list[Row]:
         """Return all rows that a statement yields."""
-        try:
-            with _explained():
-                return list(self._db.execute(sql, values))
-        except UnicodeDecodeError as error:
-            raise damaged("text in it is not valid UTF-8") from error
+        with _explained():
+            return list(self._db.execute(sql, values))
 
     def run(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out a statement once for each row of values."""

@@ -88,6 +88,13 @@ class ApprovalsView:
         rows = self._tables.query("SELECT * FROM approvals WHERE state = 'pending' ORDER BY seq")
         return [_approval(row) for row in rows]
 
+    def unfinished(self) -> list[Approval]:
+        """Return the requests that may still lead to something: open ones, and allowed ones nobody has used."""
+        rows = self._tables.query(
+            "SELECT * FROM approvals WHERE state IN ('pending', 'allowed') ORDER BY seq"
+        )
+        return [_approval(row) for row in rows]
+
     def granted(self, request: str) -> str | None:
         """Return the digest that a person has allowed under this request and nobody has used, else None."""
         found = self.get(request)

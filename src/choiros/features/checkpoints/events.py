@@ -52,9 +52,9 @@ class PushDone(Struct, frozen=True):
 
 
 EVENTS = (
-    EventType("checkpoint", CheckpointMade, effect="pure"),
-    EventType("checkpoint.commit", CheckpointCommitted, effect="pure"),
-    EventType("checkpoint.failed", CheckpointFailed, effect="pure"),
-    EventType("checkpoint.push", PushRequested, effect="irreversible"),
-    EventType("checkpoint.pushed", PushDone, effect="pure"),
+    EventType("checkpoint", CheckpointMade, effect="pure", intent="again"),
+    EventType("checkpoint.commit", CheckpointCommitted, effect="pure", ends="checkpoint"),
+    EventType("checkpoint.failed", CheckpointFailed, effect="pure", ends="checkpoint"),
+    EventType("checkpoint.push", PushRequested, effect="irreversible", intent="once"),
+    EventType("checkpoint.pushed", PushDone, effect="pure", ends="request"),
 )

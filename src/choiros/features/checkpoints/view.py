@@ -14,6 +14,7 @@ from choiros.features.checkpoints.events import (
     PushDone,
     PushRequested,
 )
+from choiros.features.effects.events import EffectUnknown
 from choiros.kernel.event import Event
 from choiros.kernel.tables import Row, Tables
 
@@ -42,7 +43,9 @@ class Checkpoint(Struct, frozen=True):
     error: str | None
 
 
-_FACTS = frozenset({CheckpointMade, CheckpointCommitted, CheckpointFailed, PushRequested, PushDone})
+_FACTS = frozenset(
+    {CheckpointMade, CheckpointCommitted, CheckpointFailed, PushRequested, PushDone, EffectUnknown}
+)
 """The facts this view is about; matching all others against every case would cost more than the rest."""
 
 
@@ -69,12 +72,20 @@ class CheckpointsProjector:
                 case PushRequested(workspace, commit, url, branch):
                     row = (event.seq, workspace, commit, url, branch)
                     tables.run("INSERT INTO pushes VALUES (?, ?, ?, ?, ?, NULL, NULL)", [row])
+                case EffectUnknown(intent, "checkpoint.push"):
+                    row = (event.seq, UNKNOWN, intent)
+                    tables.run("UPDATE pushes SET done = ?, error = ? WHERE seq = ?", [row])
                 case PushDone(_, request, _, error):
                     tables.run(
                         "UPDATE pushes SET done = ?, error = ? WHERE seq = ?", [(event.seq, error, request)]
                     )
                 case _:
                     pass
+
+
+UNKNOWN = (
+    "The program ended in the middle of it. Look there whether the commit has arrived; if not, push again."
+)
 
 
 class CheckpointsView:

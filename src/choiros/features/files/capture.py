@@ -54,8 +54,8 @@ class Capturer:
         self._blobs = blobs
         self._clock = clock
         self._record = record
-        self.is_memory_old = False
-        """Whether a power cut may have taken the newest of what was remembered about the folders."""
+        self.remembered_until: int | None = None
+        """The event up to which the folders are remembered, when a power cut took what came later."""
         # What a look has found and is just being recorded; it enters the table only when the record is safe.
         self._finding: dict[tuple[str, str], Shown | None] = {}
 
@@ -173,9 +173,9 @@ class Capturer:
             seen[path] = found
             entry = found.entry if found else None
             if entry != current[path] and (found or last):
-                if self._was_put_there(workspace, path, entry=entry, last=last):
+                if self._was_put_there(workspace, path, entry=entry):
                     continue
-                source = "system" if adopt or _stayed(last, entry, current=current[path]) else "user"
+                source = "system" if adopt or _stayed(last, found, current=current[path]) else "user"
                 base = _base(last, current[path], raced=path in anew)
                 changes[source].append(Change(path, entry, base))
         events: list[Event] = []
@@ -186,15 +186,13 @@ class Capturer:
         self._shown.put(workspace, seen.items())
         return Found(tuple(events), frozenset(seen), unkept)
 
-    def _was_put_there(self, workspace: str, path: str, *, entry: Entry | None, last: Shown | None) -> bool:
-        """Return whether the folder shows an older version that we put there later than what is remembered."""
-        if not self.is_memory_old:
+    def _was_put_there(self, workspace: str, path: str, *, entry: Entry | None) -> bool:
+        """Return whether the folder shows a version that we put there later than is remembered."""
+        if self.remembered_until is None:
             return False
-        remembered = last.entry if last else None
-        for version in reversed(self._view.history(workspace, path)):
-            if version.entry in {entry, remembered}:
-                return version.entry == entry
-        return False
+        versions = self._view.changed_after(workspace, path, seq=self.remembered_until)
+        last = self._view.at(workspace, path, seq=self.remembered_until)
+        return entry in [version.entry for version in (*versions, last) if version]
 
     async def _read(self, tree: Tree, path: str) -> Shown:
         entry, stat = await tree.take(path, self._blobs)
@@ -234,10 +232,14 @@ def leaving_out(
     return is_left_out
 
 
-def _stayed(last: Shown | None, entry: Entry | None, *, current: Entry | None) -> bool:
-    """Return whether a directory that the log has given up is still there, because it holds what is not kept."""
-    was_there = last is not None and last.entry.kind == "dir"
-    return current is None and was_there and entry is not None and entry.kind == "dir"
+def _stayed(last: Shown | None, found: Shown | None, *, current: Entry | None) -> bool:
+    """Return whether a directory that the log has given up is still there, because it holds what is not kept.
+
+    It is the same one: a person may have made another of this name in the meantime.
+    """
+    if current is not None or last is None or found is None:
+        return False
+    return last.entry.kind == found.entry.kind == "dir" and last.stat.inode == found.stat.inode
 
 
 def _base(last: Shown | None, current: Entry | None, *, raced: bool) -> Entry | UnsetType | None:

@@ -224,6 +224,11 @@ class FilesView:
         rows = self._tables.query("SELECT count(*) FROM files WHERE workspace = ?", (workspace,))
         return cast("int", rows[0][0])
 
+    def contents(self) -> Iterator[str]:
+        """Return the digest of every content that any event names."""
+        for (content,) in self._tables.query("SELECT DISTINCT content FROM file_history WHERE content <> ''"):
+            yield cast("str", content)
+
     def _versions(self, where: str, *values: Value) -> list[Version]:
         sql = f"SELECT path, seq, moved_from, moved_to, {_ENTRY} FROM file_history WHERE {where}"
         return [_version(row) for row in self._tables.query(sql, values)]

@@ -29,7 +29,7 @@ class Database:
     def __init__(self, disk: Disk, node: Node, *, directory: Node | None) -> None:
         self._disk = disk
         self._node = node
-        # A new journal is of use only when its name is on the platter too.
+        # A journal is of use only when its name is on the platter too, and that of an older one is not.
         self._directory = directory
 
     def _act(self, what: str, node: Node) -> None:
@@ -118,14 +118,15 @@ class Files(apsw.VFS):
             return self._opened(self._disk.new("file", 0o600), None)
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         directory, base = self._calls.above(path)
-        node, is_new = directory.entries.get(base), False
+        node = directory.entries.get(base)
         if node is None:
             if not flags[0] & apsw.SQLITE_OPEN_CREATE:
                 raise apsw.CantOpenError(path)
             act(self._disk, "create", node=directory)
-            node, is_new = self._disk.new("file", 0o600), True
+            node = self._disk.new("file", 0o600)
             self._disk.name((directory, base, node))
-        is_journal = is_new and bool(flags[0] & _WITH_DIRECTORY)
+        # As on Unix: every journal that may be made syncs its directory once, also one that was there already.
+        is_journal = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and flags[0] & _WITH_DIRECTORY)
         return self._opened(node, directory if is_journal else None)
 
     def _opened(self, node: Node, directory: Node | None) -> apsw.VFSFile:

@@ -134,6 +134,9 @@ class Machine:
         loop.before_step = lambda: self._at_step(loop)
         self.clock.seconds = loop.time
         names = [(module, "_numbers", itertools.count(1)) for module in (blob_names, tree_names)]
+        for module in (blob_names, tree_names):
+            # A new process asks anew who it is.
+            module.owner.cache_clear()
         try:
             with replaced(names):
                 return loop.run(main())
@@ -223,7 +226,7 @@ class Machine:
 
     def _fail(self, what: str, node: Node, fault: Fault) -> None:
         is_hit = what in _GROWS if fault == "full" else what in _BREAKS
-        if not is_hit or self.chance.one_in(3):
+        if not is_hit or not node.number or self.chance.one_in(3):
             return
         self.counts[f"{fault} {what}"] += 1
         if what == "sync":

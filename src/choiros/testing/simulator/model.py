@@ -194,6 +194,7 @@ class History:
         pushed = Counter(
             event.payload["request"] for event in self.events if event.kind == "checkpoint.pushed"
         )
+        pushed += Counter(event.payload["intent"] for event in self.events if event.kind == "effect.unknown")
         require(ends == Counter(intents), "I7", f"checkpoints {intents} have the outcomes {dict(ends)}")
         require(pushed == Counter(pushes), "I7", f"pushes {pushes} have the outcomes {dict(pushed)}")
         made = Counter(commits)

@@ -101,7 +101,7 @@ def _without_log(one: Finding) -> Finding:
         one.severity,
         one.what,
         one.where,
-        "Bring the log back first, from the newest backup; then 'choir doctor --fix' mends this.",
+        "Bring the log back first, from the newest backup: choir restore FILE; then: choir doctor --fix",
         mends=False,
         workspace=one.workspace,
         path=one.path,

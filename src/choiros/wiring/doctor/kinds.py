@@ -20,7 +20,7 @@ MENDS: dict[Mend, str] = {
 """What --fix does, in the order in which it does it."""
 
 FIX = "choir doctor --fix"
-BACKUP = "Put the newest backup of the data directory in its place, then run 'choir doctor' again."
+BACKUP = "Bring the newest backup back, then look again: choir restore FILE"
 
 
 class Kind(Struct, frozen=True):
@@ -135,7 +135,7 @@ _ALL = (
         "chain.broken",
         "broken",
         "An event is not what was appended, or is missing.",
-        f"{BACKUP} Until then looking is possible: choir log",
+        f"{BACKUP}; until then looking is possible: choir log",
     ),
     Kind(
         "chain.unreadable",

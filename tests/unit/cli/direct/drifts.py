@@ -155,8 +155,9 @@ def settings_refused(bench: Bench) -> str:
 
 
 def settings_witness_key(bench: Bench) -> str:
-    bench.flags["proof.witness_keys"] = "nonsense"
-    return "nonsense"
+    # In the form of a key, with one letter mistyped.
+    bench.flags["proof.witness_keys"] = mistyped = f"w+00000000+{'A' * 44}"
+    return mistyped
 
 
 def versions_python(bench: Bench) -> str:

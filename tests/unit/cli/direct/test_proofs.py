@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -12,17 +13,23 @@ import apsw
 import pytest
 
 from choiros.cli.client import Verification
+from choiros.cli.direct.arriving import restore_file
 from choiros.features.proof.note import parse_key
 from choiros.features.proof.prove import check_proof, parse_proof
 from choiros.kernel.errors import Corrupt, Rejected
+from choiros.settings import resolve
 from choiros.wiring import verify_signature
 from tests.unit.cli.direct.homes import Home, changed
 
 OFTEN = {"proof.events_max": "4"}
 
 
+def unseen(what: str, done: int, of: int) -> None:
+    pass
+
+
 def verified(home: Home, first: int = 1, last: int | None = None) -> Verification:
-    return home.do(lambda client: client.verify(first, last, progress=None), write=False)
+    return home.do(lambda client: client.verify(first, last, progress=unseen), write=False)
 
 
 def signed(home: Home) -> None:
@@ -275,3 +282,27 @@ def test_the_checks_do_not_depend_on_who_runs_them(home: Home) -> None:
     signed(home)
     first, second = verified(home), verified(home)
     assert first == second
+
+
+@pytest.mark.parametrize("apart", [False, True], ids=["keys beside the log", "keys elsewhere"])
+def test_after_a_restore_the_same_key_signs_and_the_log_goes_on(
+    home: Home, tmp_path: Path, *, apart: bool
+) -> None:
+    """C-23: the older log was put in place on purpose, so it is no break."""
+    if apart:
+        home.flags["proof.keys"] = str(tmp_path / "stick")
+    home.write("a.txt", b"1")
+    signed(home)
+    file = str(tmp_path / "me.tar")
+    home.do(lambda client: client.export(file, unseen))
+    home.write("a.txt", b"2")
+    signed(home)
+    key = home.do(lambda client: client.key_state()).key
+    resolved = resolve({"home": str(home.path), **home.flags}, {})
+    asyncio.run(restore_file(resolved, file, progress=unseen))
+    assert home.read("a.txt") == b"1"
+    home.write("a.txt", b"3")
+    signed(home)
+    state = home.do(lambda client: client.key_state())
+    assert (state.key, state.is_here) == (key, True)
+    assert verified(home).problems == []

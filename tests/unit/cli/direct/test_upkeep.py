@@ -205,7 +205,7 @@ def test_an_older_log_that_was_put_back_loses_nothing_of_what_the_folder_holds(h
     home.do(lambda client: client.remove(["gone.txt"], recursive=False, run=None))
     shutil.copy(home.path / "backup.db", data / "log.db")
     with pytest.raises(Corrupt, match="The log ends") as caught:
-        home.files()
+        home.write("more.txt", b"3")
     assert "move state.sqlite away" in caught.value.fix
     (data / "state.sqlite").rename(home.path / "aside.sqlite")
     assert home.paths() == ["gone.txt", "kept.txt", "later.txt"]

@@ -133,6 +133,21 @@ def test_a_directory_that_the_log_gave_up_and_that_still_stands_is_nobodys_chang
     told(story)
 
 
+def test_a_directory_that_a_person_makes_again_is_that_persons_doing() -> None:
+    """C-32: only one that never went away is nobody's change; this one an undo takes back."""
+
+    async def story(folder: Folder) -> None:
+        (event,) = await folder.happen(FileWritten("main", "d", DIRECTORY))
+        await folder.follow(event)
+        await folder.says("d", None)
+        folder.tree.outside_remove("d")
+        folder.tree.outside_mkdir("d")
+        await everything(folder)
+        assert folder.told == [("user", "d", DIRECTORY)]
+
+    told(story)
+
+
 # --- What they had before them ---
 
 

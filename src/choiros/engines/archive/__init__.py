@@ -1,0 +1,1 @@
+"""Engines for the port `choiros.kernel.archive`."""

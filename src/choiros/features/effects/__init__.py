@@ -1,0 +1,1 @@
+"""What was announced to be done outside the log, and what became of it."""

@@ -1,0 +1,1 @@
+"""A person's whole computer as one file: packed, checked, unpacked elsewhere, and kept as backups."""
