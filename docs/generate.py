@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference from the code (./choir docs); with --check only tells what differs."""
+"""Writes docs/reference and a page of docs/how-to from the code (./choir docs); --check only tells what differs."""
 
 import sys
 import typing
@@ -17,6 +17,7 @@ from choiros.engines.tables.sqlite import SqliteTables
 from choiros.kernel.registry import EventType
 from choiros.kernel.tables import Tables
 from choiros.wiring import projectors, registry
+from choiros.wiring.doctor import KINDS, MENDS, Kind
 
 FOLDER = Path(__file__).resolve().parent / "reference"
 TOP = "# {title}\n\nStatus: current\n\nWritten by `./choir docs` from {source}; changes go there.\n"
@@ -166,12 +167,69 @@ def columns(tables: Tables, name: str) -> Iterator[str]:
     yield from table(("Column", "Type", "Key", "May be empty"), shown)
 
 
+def drift_page() -> str:
+    """Return the page of everything that can be wrong: each kind of drift with what it means and its fix."""
+    lines = [DRIFT_TOP]
+    areas = dict.fromkeys(code.partition(".")[0] for code in KINDS)
+    for area in areas:
+        rows = [
+            (kind.code, kind.severity, kind.means, drift_fix(kind))
+            for kind in KINDS.values()
+            if kind.code.partition(".")[0] == area
+        ]
+        lines += [
+            "",
+            f"## {area.capitalize()}",
+            "",
+            *table(("Code", "Severity", "What it means", "Fix"), rows),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def drift_fix(kind: Kind) -> str:
+    """Return what to do, with the words that a person puts in for the place."""
+    fix = kind.fix if not kind.otherwise else f"{kind.fix}. Where that cannot help: {kind.otherwise}"
+    mends = f" (it will {MENDS[kind.mend]})" if kind.mend else ""
+    return fix.replace("{where}", "PLACE").replace("{workspace}", "NAME") + mends
+
+
+DRIFT_TOP = """\
+# When something is wrong
+
+Status: current
+
+Written by `./choir docs` from `src/choiros/wiring/doctor/kinds.py`; changes go there.
+
+```console
+$ choir doctor
+$ choir doctor --deep
+$ choir doctor --fix
+```
+
+The first looks at everything that is kept and compares it with the log: the views, the contents, the folders, the \
+repositories, the signatures, and what all this stands on. It changes nothing. One line for each area says that all is \
+well; whatever is not is named with its place, its fix and a code, which the tables below explain. The call fails when \
+something is broken; notes and warnings do not make it fail. While it looks, other commands wait.
+
+The second reads every content and every file as well, where the first reads a sample and trusts the times of files. \
+It takes as long as reading all of it takes.
+
+The third says what it would mend, asks, mends it, and looks again. It makes again what the log can make again. It \
+never changes what is in the log, a content that an event names, or a key. A damaged log cannot be made again from \
+anything: [bring the newest backup back](back-up-and-restore.md). Until then you can look at everything that is left.
+
+`choir doctor --json` prints one object with every finding, for programs.
+
+**note** is good to know, **warning** will be trouble some day, **broken** is trouble now."""
+
+
 def pages() -> dict[Path, str]:
     """Return every generated page by its place."""
     return {
         FOLDER / "cli.md": cli_page(),
         FOLDER / "events.md": events_page(),
         FOLDER / "tables.md": tables_page(),
+        FOLDER.parent / "how-to" / "when-something-is-wrong.md": drift_page(),
     }
 
 
@@ -181,7 +239,9 @@ def main() -> int:
         path: text for path, text in pages().items() if not path.exists() or path.read_text("utf-8") != text
     }
     for path, text in different.items():
-        print(f"{'differs' if '--check' in sys.argv else 'written'}: docs/reference/{path.name}")
+        print(
+            f"{'differs' if '--check' in sys.argv else 'written'}: {path.relative_to(FOLDER.parent.parent)}"
+        )
         if "--check" not in sys.argv:
             path.parent.mkdir(exist_ok=True)
             path.write_text(text, "utf-8")

@@ -140,6 +140,18 @@ def resolve(flags: Mapping[str, str], environment: Mapping[str, str] | None = No
     return Resolved(home, _settings(values), origins)
 
 
+def fallback(flags: Mapping[str, str], environment: Mapping[str, str] | None = None) -> Resolved:
+    """Return the defaults for the home and the user that are meant, where `resolve` refuses everything.
+
+    Raises Rejected (`config.no_home`) when not even the home is known.
+    """
+    environment = os.environ if environment is None else environment
+    home, origin = _home(flags, environment)
+    user = flags.get("user") or environment.get("CHOIR_USER") or Settings().user
+    settings = Settings(user=user if _is_user(user) else Settings().user)
+    return Resolved(home, settings, {"home": origin})
+
+
 def _home(flags: Mapping[str, str], environment: Mapping[str, str]) -> tuple[Path, Origin]:
     """Return where everything is kept, and who says so."""
     if "home" in flags:

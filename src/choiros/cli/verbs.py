@@ -37,6 +37,7 @@ ROOMS = {
     "keys": "proof",
     "witness": "proof",
     "watch": "upkeep",
+    "doctor": "doctor",
     "rebuild": "upkeep",
     "gc": "upkeep",
     "backup": "backups",
@@ -68,7 +69,7 @@ prove    verify, prove       check the log; show one event to somebody else
          keys, witness       who signs the log; be a witness for another one
 keep     backup, restore     copies on another disk: make, list, try, bring back
          export, import      everything in one file; bring it in elsewhere
-repair   rebuild, gc         derive everything again; remove what nothing names
+repair   doctor, rebuild, gc name what is wrong, mend it; derive all again; tidy
 shell    completion, help    complete words in bash and zsh; this page
 
 options of every verb:  --json  --user ID  --workspace NAME  --home DIR

@@ -5,6 +5,7 @@ from choiros.wiring.disk import disk_parts
 from choiros.wiring.garbage import unnamed
 from choiros.wiring.opening import open_computer
 from choiros.wiring.parts import Folders, Parts, checks, projectors, registry, verify_signature
+from choiros.wiring.proving import verified
 from choiros.wiring.repair import Rebuilt, rebuild
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "rebuild",
     "registry",
     "unnamed",
+    "verified",
     "verify_signature",
 ]

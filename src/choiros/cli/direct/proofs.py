@@ -9,11 +9,10 @@ from choiros.cli.direct.opened import Opened
 from choiros.features.files.decide import not_found
 from choiros.features.proof.commands import RotateKey, SignLog, TrustLog, WitnessLog
 from choiros.features.proof.events import LogSeen
-from choiros.features.proof.note import COSIGNED, Key, Signature, cosigned, parse_key, parse_note
+from choiros.features.proof.note import COSIGNED, Key, Signature, cosigned, parse_note
 from choiros.features.proof.prove import proof_file
-from choiros.features.proof.verify import Claim, Verifier
 from choiros.kernel.dispatch import Done
-from choiros.kernel.errors import ChoirError
+from choiros.wiring import verified
 
 if TYPE_CHECKING:
     from choiros.cli.carried import Progress
@@ -29,16 +28,12 @@ class Proofs(Opened):
         head = (await computer.journal.head()).seq
         after = max(first - 1, 0)
         await self._check_seq(min(after, head + 1))
-        claims, unasked = await self._claims()
-        verifier = Verifier(
-            computer.journal,
-            computer.proof,
-            origin=await computer.proofs.origin(),
-            verify=computer.parts.signer.verify,
-            witnesses=[parse_key(key) for key in computer.settings.proof.witness_keys.split()],
+        found, unasked = await verified(
+            computer,
+            after,
+            until=last,
             progress=lambda done, total: progress("checking", done, total),
         )
-        found = await verifier.check(claims, after, until=last)
         problems = [(one.seq, one.what, one.fix) for one in found.problems]
         return Verification(
             first=found.first,
@@ -56,24 +51,6 @@ class Proofs(Opened):
         """Return the number of the first event that no signed point covers."""
         last = self._computer.proof.last()
         return last.size + 1 if last else 1
-
-    async def _claims(self) -> tuple[list[Claim], list[str]]:
-        """Return what is remembered of this log beside the keys and by witnesses, and who could not be asked."""
-        parts, origin = self._computer.parts, await self._computer.proofs.origin()
-        claims: list[Claim] = []
-        unasked: list[str] = []
-        remembered = parts.signer.remembered(self._computer.settings.user)
-        if remembered:
-            claims.append(Claim("What is remembered beside the keys", remembered))
-        for witness in parts.witnesses:
-            try:
-                newest = await witness.newest(origin)
-            except ChoirError as error:
-                unasked.append(error.message)
-                continue
-            if newest:
-                claims.append(Claim(f"The witness '{witness.name}'", newest))
-        return claims, unasked
 
     async def prove(self, what: int | str) -> ProofMade:
         """Return the proof of an event, or of the newest event that changed a path."""

@@ -26,6 +26,7 @@ CHECKPOINT_PAGES = 8000
 _PAGE = 4096
 _CHUNK = 1 << 20
 _ROWS = 500
+_COMPLAINTS = 10
 _DIGEST_LENGTH = 64
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -137,6 +138,25 @@ class SqliteTables:
     def close(self) -> None:
         """Close the file."""
         self._db.close()
+
+
+def integrity(path: Path) -> list[str]:
+    """Return what SQLite finds wrong with a database file, which stays as it is; nothing when it is whole."""
+    try:
+        db = (
+            _fixed(path)
+            if _is_read_only(path)
+            else apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        )
+        try:
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            db.pragma("query_only", 1)
+            lines = [str(line) for (line,) in db.execute(f"PRAGMA integrity_check({_COMPLAINTS})")]
+        finally:
+            db.close()
+    except (apsw.Error, UnicodeDecodeError) as error:
+        return [str(error)]
+    return [] if lines == ["ok"] else [line.removeprefix("*** ").replace("\n", " ") for line in lines]
 
 
 def _sized(part: bytes) -> bytes:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from msgspec import UNSET, Struct, UnsetType
 
 from choiros.features.files.commands import CaptureFiles, Change
+from choiros.features.files.ignore import Ignore
 from choiros.features.files.load import IGNORE_FILE, FilesLoader
 from choiros.features.files.view import FilesView, Shown, ShownTable
 from choiros.kernel.blob import BlobStore
@@ -134,21 +135,13 @@ class Capturer:
     ) -> tuple[dict[str, Stat], dict[str, str]]:
         """Look at the whole folder, or only at what lies below some directories."""
         ignore = await self._loader.ignore(workspace)
-        tracked = set(self._view.below(workspace))
-        above = {parent for path in tracked for parent in parents(path)}
         reserved: dict[str, str] = {}
+        is_left_out = leaving_out(self._view.below(workspace), ignore, reserved=reserved)
 
         def skip(path: str, is_directory: bool) -> bool:  # noqa: FBT001 - the port calls it by position
             if within is not None and not _on_the_way(path, within):
                 return True
-            if path in tracked or path in above:
-                return False
-            if ignore.matches(path, is_directory):
-                return True
-            if is_protected(path):
-                reserved[path] = "The name is reserved."
-                return True
-            return False
+            return is_left_out(path, is_directory)
 
         looks, unkept = await tree.scan(skip)
         return looks, {**unkept, **reserved}
@@ -170,7 +163,7 @@ class Capturer:
         unkept: dict[str, str] = {}
         for path, look in looks.items():
             last = shown.get(path)
-            if _same(look, last) and path not in anew:
+            if looks_same(look, last) and path not in anew:
                 continue
             try:
                 found = None if look is None else await self._read(tree, path)
@@ -219,6 +212,26 @@ class Capturer:
                 self._finding.pop(key, None)
 
 
+def leaving_out(
+    kept: Iterable[str], ignore: Ignore, *, reserved: dict[str, str]
+) -> Callable[[str, bool], bool]:
+    """Return the rule about what a look at a folder leaves out; names that are reserved are noted as such."""
+    tracked = set(kept)
+    above = {parent for path in tracked for parent in parents(path)}
+
+    def is_left_out(path: str, is_directory: bool) -> bool:  # noqa: FBT001 - the port calls it by position
+        if path in tracked or path in above:
+            return False
+        if ignore.matches(path, is_directory):
+            return True
+        if is_protected(path):
+            reserved[path] = "The name is reserved."
+            return True
+        return False
+
+    return is_left_out
+
+
 def _stayed(last: Shown | None, found: Shown | None, *, current: Entry | None) -> bool:
     """Return whether a directory that the log has given up is still there, because it holds what is not kept.
 
@@ -243,7 +256,8 @@ def _base(last: Shown | None, current: Entry | None, *, raced: bool) -> Entry | 
     return last.entry
 
 
-def _same(look: Stat | None, last: Shown | None) -> bool:
+def looks_same(look: Stat | None, last: Shown | None) -> bool:
+    """Return whether nothing was written since a path was seen."""
     if look is None or last is None:
         return look is None and last is None
     newest = max(look.mtime_ns, look.ctime_ns)
