@@ -79,6 +79,11 @@ SITES = {
         "_backup",
         "repository.backup",
     ): "checkpoint: it keeps what stands, and takes nothing",
+    (
+        "wiring/doctor/mending.py",
+        "_commit_again",
+        "repository.commit",
+    ): "the checkpoint whose commit is missing",
     ("features/proof/react.py", "_added", "witness.add"): "proof.signed",
     ("features/proof/react.py", "react", "_signer.remember"): "proof.signed",
     (
