@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -306,3 +307,22 @@ def test_after_a_restore_the_same_key_signs_and_the_log_goes_on(
     state = home.do(lambda client: client.key_state())
     assert (state.key, state.is_here) == (key, True)
     assert verified(home).problems == []
+
+
+def test_nothing_is_pushed_from_a_log_that_does_not_verify(home: Home, tmp_path: Path) -> None:
+    """C-29: a failing verifier refuses the push, with its reason."""
+    subprocess.run(["git", "init", "-q", "--bare", str(tmp_path / "there.git")], check=True)
+    home.write("a.txt", b"1")
+    home.do(lambda client: client.checkpoint("first"))
+    signed(home)
+    copy = kept_aside(home)
+    home.write("a.txt", b"2")
+    home.do(lambda client: client.checkpoint("second"))
+    signed(home)
+    put_back(home, copy)
+    with pytest.raises(Corrupt, match="The log ends at event"):
+        home.do(lambda client: client.push(str(tmp_path / "there.git"), "main"))
+    refs = subprocess.run(
+        ["git", "-C", str(tmp_path / "there.git"), "for-each-ref"], capture_output=True, check=True
+    )
+    assert refs.stdout == b""
