@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 CHOIR = str(Path(sys.executable).with_name("choir"))
 WAIT_S = 30.0
+REACTION_S = 0.1
 
 
 class Home:
@@ -87,6 +88,9 @@ class Terminal:
         return self.seen
 
     def type(self, text: str) -> None:
+        # Python notices a Ctrl-C that comes between its last look and the read only behind the next key. Nobody
+        # is that quick after a question has appeared, and whoever is presses it again.
+        time.sleep(REACTION_S)
         os.write(self._end, text.encode())
 
     def code(self) -> int:
