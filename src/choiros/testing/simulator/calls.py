@@ -382,9 +382,15 @@ class Calls:
             if other is not None:
                 _fail(errno.EEXIST, target[1])
             self.disk.act("rename", there, f"{before} {after}")
+            # Somebody may have come in just now; the check and the rename are one on a real disk.
+            if there.entries.get(after) is not None:
+                _fail(errno.EEXIST, target[1])
             self.disk.name((here, before, None), (there, after, node))
         else:
             self.disk.act("exchange", there, f"{before} {after}")
+            node, other = here.entries.get(before), there.entries.get(after)
+            if node is None or other is None:
+                _fail(errno.ENOENT, source[1])
             self.disk.name((here, before, other), (there, after, node))
 
     def chmod(self, path: Place | int, mode: int, *, dir_fd: int | None = None) -> None:
